@@ -42,11 +42,8 @@ func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) 
 	var all []string
 	for i := range n {
 		client, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		peer, err := freePort()
-		if err != nil {
+		peer, none := freePort()
+		if err := cmp.Or(err, none); err != nil {
 			return nil, err
 		}
 		advertise := peer
@@ -124,9 +121,7 @@ func (c *Cluster) Wait(ctx context.Context) error {
 	defer client.Close()
 	for _, s := range c.specs {
 		for {
-			ask, cancel := context.WithTimeout(ctx, time.Second)
-			status, err := client.Status(ask, s.Client)
-			cancel()
+			status, err := s.ask(ctx, client)
 			if err == nil && status.Leader != 0 {
 				break
 			}
@@ -137,6 +132,13 @@ func (c *Cluster) Wait(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ask returns the status of a member that answers within a second.
+func (s *spec) ask(ctx context.Context, client *clientv3.Client) (*clientv3.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return client.Status(ctx, s.Client)
 }
 
 // Endpoints returns the addresses of the members.
@@ -200,12 +202,9 @@ func (c *Cluster) Proxies(ctx context.Context, n int) (*Cluster, error) {
 	p := &Cluster{runs: make([]*exec.Cmd, n), dials: c.dials}
 	for i := range n {
 		at, err := freePort()
-		if err != nil {
-			return nil, err
-		}
 		p.specs = append(p.specs, spec{Name: fmt.Sprint("proxy", i), Client: at, Behind: c.Endpoints(),
 			Options: Options{Server: c.specs[0].Server}})
-		if err := p.Run(i); err != nil {
+		if err := cmp.Or(err, p.Run(i)); err != nil {
 			return nil, errors.Join(err, p.Stop())
 		}
 	}
@@ -221,8 +220,8 @@ func (c *Cluster) Run(i int) error {
 	if err != nil {
 		return err
 	}
-	if c.specs[i].Behind == nil { // a proxy tells of all that it does
-		cmd.Stderr = os.Stderr
+	if cmd.Stderr = os.Stderr; c.specs[i].Behind != nil {
+		cmd.Stderr = nil // a proxy tells of all that it does
 	}
 	if err := cmd.Start(); err != nil {
 		return err
@@ -265,9 +264,7 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 	}
 	defer client.Close()
 	for i, s := range c.specs {
-		ask, cancel := context.WithTimeout(ctx, time.Second)
-		status, err := client.Status(ask, s.Client)
-		cancel()
+		status, err := s.ask(ctx, client)
 		if err == nil && status.Leader == status.Header.MemberId {
 			return i, nil
 		}

@@ -1,8 +1,10 @@
 package etcdtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -114,19 +116,23 @@ func (s *spec) command() (*exec.Cmd, error) {
 		alone(cmd)
 		return cmd, nil
 	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), environment+"="+string(text))
-	alone(cmd)
-	_, err = cmd.StdinPipe() // which ends with this program
+	cmd, _, err := Again(environment, s)
 	return cmd, err
+}
+
+// Again returns a command that runs this program once more, with a value as JSON in a variable of its
+// environment, and an input that ends with this program.
+func Again(variable string, value any) (cmd *exec.Cmd, input io.Writer, err error) {
+	text, err := json.Marshal(value)
+	self, unknown := os.Executable()
+	if err := cmp.Or(err, unknown); err != nil {
+		return nil, nil, err
+	}
+	cmd = exec.Command(self)
+	cmd.Env, cmd.Stderr = append(os.Environ(), variable+"="+string(text)), os.Stderr
+	alone(cmd)
+	input, err = cmd.StdinPipe()
+	return cmd, input, err
 }
 
 // certificate returns the files of the certificate, which is its own authority.

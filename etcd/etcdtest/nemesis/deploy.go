@@ -3,15 +3,14 @@ package nemesis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -43,10 +42,7 @@ func (r *round) killProxy() error {
 	if err := r.front.Kill(i); err != nil {
 		return err
 	}
-	if err := r.commitsMore(20, "after a proxy was killed"); err != nil {
-		return err
-	}
-	if err := errors.Join(r.wait(r.between(0, time.Second)), r.front.Run(i)); err != nil {
+	if err := cmp.Or(r.settle("after a proxy was killed", time.Second), r.front.Run(i)); err != nil {
 		return err
 	}
 	return r.wait(r.between(0, time.Second)) // maybe the other one is killed before this one serves
@@ -58,10 +54,8 @@ func (r *round) writeBeside() error {
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
 	defer cancel()
 	a := r.access(r.cluster.Endpoints())
-	for _, within := range []string{"a/", "t/stamps/"} {
-		if a.Prefix = prefix + within; !r.refuses(ctx, a, nil) {
-			r.wrong("a database at %q was opened, within that of the clients", a.Prefix)
-		}
+	for _, a.Prefix = range []string{prefix + "a/", prefix + "t/stamps/", prefix + "new/"} {
+		r.refuses(a, "Config.Prefix")
 	}
 	for _, a.Prefix = range []string{"nemesi/", "nemesis2/", "nemesis.a/"} {
 		if err := r.fillBeside(ctx, a); err != nil {
@@ -71,13 +65,15 @@ func (r *round) writeBeside() error {
 	return nil
 }
 
-// refuses reports whether a replica cannot be opened, and why is in the error.
-func (r *round) refuses(ctx context.Context, a access, as any) bool {
-	db, err := open(ctx, a, time.Second)
+// refuses has a violation unless a replica cannot be opened, and the error says why.
+func (r *round) refuses(a access, why string) {
+	db, err := open(r.ctx, a, time.Second)
 	if err == nil {
-		_ = db.Close()
+		err = db.Close()
 	}
-	return err != nil && (as == nil || errors.As(err, as))
+	if !strings.Contains(fmt.Sprint(err), why) {
+		r.wrong("program %d was not refused at %q: %v", a.Program, a.Prefix, err)
+	}
 }
 
 func (r *round) fillBeside(ctx context.Context, a access) error {
@@ -109,14 +105,12 @@ func (r *round) fillBeside(ctx context.Context, a access) error {
 		}
 	}
 	if err := r.withClient(func(ctx context.Context, client *clientv3.Client) error {
-		var got *clientv3.PutResponse
 		for _, key := range []string{"nemesis", "nemesis.", "nemesis0"} { // a slash is between the last two
-			if got, err = client.Put(ctx, key, "{}"); err != nil {
+			if _, err := client.Put(ctx, key, "{}"); err != nil {
 				return err
 			}
 		}
-		_, _ = client.Compact(ctx, got.Header.Revision) // maybe it was
-		return nil
+		return compactAll(ctx, client)
 	}); err != nil {
 		return err
 	}
@@ -152,9 +146,7 @@ func (r *round) mayOpen() bool {
 func (r *round) roll() error {
 	r.program, r.rolling = r.rand.IntN(newest+1), r.rand.IntN(8) > 0
 	if !r.mayOpen() {
-		if !r.refuses(r.ctx, r.access(r.cluster.Endpoints()), new(*etcd.SchemaError)) {
-			r.wrong("program %d was not refused, after %d and %d", r.program, r.most, r.wider)
-		}
+		r.refuses(r.access(r.cluster.Endpoints()), "see TableOptions.AnyShape and Config.Rolling")
 		return nil
 	}
 	i := r.rand.IntN(clients)

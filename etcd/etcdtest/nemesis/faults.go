@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -117,18 +118,12 @@ func (r *round) mix() error {
 }
 
 // leader returns the member that leads.
-func (r *round) leader() (int, error) {
-	ctx, cancel := context.WithTimeout(r.ctx, patience)
-	defer cancel()
-	for {
-		i, err := r.cluster.Leader(ctx)
-		if err == nil || ctx.Err() != nil {
-			return i, err
-		}
-		if err := r.wait(50 * time.Millisecond); err != nil {
-			return 0, err
-		}
-	}
+func (r *round) leader() (i int, err error) {
+	_ = r.come("", func() bool {
+		i, err = r.cluster.Leader(r.ctx)
+		return err == nil
+	})
+	return i, err
 }
 
 // others returns the members but one.
@@ -141,12 +136,12 @@ func others(i int) (list []int) {
 	return list
 }
 
-// revive runs a member that was killed.
-func (r *round) revive(i int) error {
-	if r.cluster.Pid(i) != 0 {
-		return nil
+// settle waits for some commits, and then for up to some time.
+func (r *round) settle(when string, most time.Duration) error {
+	if err := r.commitsMore(20, when); err != nil {
+		return err
 	}
-	return r.cluster.Run(i)
+	return r.wait(r.between(0, most))
 }
 
 func (r *round) killLeader() error {
@@ -157,20 +152,12 @@ func (r *round) killLeader() error {
 	if err := r.cluster.Kill(i); err != nil {
 		return err
 	}
-	if err := r.commitsMore(20, "after the leader was killed"); err != nil {
-		return err
-	}
-	if err := r.wait(r.between(0, time.Second)); err != nil {
+	if err := r.settle("after the leader was killed", time.Second); err != nil {
 		return err
 	}
 	if err := r.cluster.Run(i); err != nil {
 		return err
 	}
-	return r.up()
-}
-
-// up waits until all members answer.
-func (r *round) up() error {
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
 	defer cancel()
 	return r.cluster.Wait(ctx)
@@ -200,10 +187,7 @@ func (r *round) standStill(pid int) error {
 	if err := hold(pid, true); err != nil {
 		return err
 	}
-	err := r.commitsMore(20, "while a process stood still")
-	if err == nil {
-		err = r.wait(r.between(0, 4*time.Second))
-	}
+	err := r.settle("while a process stood still", 4*time.Second)
 	return errors.Join(err, hold(pid, false))
 }
 
@@ -214,10 +198,7 @@ func (r *round) cutLeader() error {
 	}
 	r.net.Part(i, others(i)...)
 	defer r.net.Heal()
-	if err := r.commitsMore(20, "while the leader was cut off"); err != nil {
-		return err
-	}
-	return r.wait(r.between(0, 2*time.Second))
+	return r.settle("while the leader was cut off", 2*time.Second)
 }
 
 func (r *round) cutOneWay() error {
@@ -254,10 +235,7 @@ func (r *round) minority() error {
 	r.net.Part(i, others(i)...)
 	r.net.Part(c, others(i)...)
 	defer r.net.Heal()
-	if err := r.commitsMore(20, "of the clients that reach the majority"); err != nil {
-		return err
-	}
-	return r.wait(r.between(0, 3*time.Second))
+	return r.settle("of the clients that reach the majority", 3*time.Second)
 }
 
 func (r *round) loseAnswers() error {
@@ -292,9 +270,7 @@ func (r *round) killClient() error {
 
 func (r *round) compact() error {
 	c := -1 - r.rand.IntN(clients)
-	for i := range members {
-		r.net.Part(c, i)
-	}
+	r.net.Part(c, others(-1)...)
 	defer func() {
 		r.net.Break(c) // with the events of its watch
 		r.net.Heal()
@@ -302,16 +278,16 @@ func (r *round) compact() error {
 	if err := r.commitsMore(20, "of the other clients"); err != nil {
 		return err
 	}
-	return r.withClient(func(ctx context.Context, client *clientv3.Client) error {
-		got, err := client.Get(ctx, "x")
-		if err != nil {
-			return err
-		}
-		if _, err = client.Compact(ctx, got.Header.Revision); err != nil {
-			return fmt.Errorf("compacting: %w", err)
-		}
-		return nil
-	})
+	return r.withClient(compactAll)
+}
+
+// compactAll compacts the history up to now.
+func compactAll(ctx context.Context, client *clientv3.Client) error {
+	got, err := client.Get(ctx, "x")
+	if err == nil {
+		_, err = client.Compact(ctx, got.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	return err
 }
 
 // withClient calls f with a client of the cluster, again if that fails: members may look for a leader.
@@ -321,17 +297,13 @@ func (r *round) withClient(f func(ctx context.Context, client *clientv3.Client) 
 		return err
 	}
 	defer client.Close()
-	for late := time.Now().Add(patience); ; {
+	_ = r.come("", func() bool {
 		ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
-		err := f(ctx, client)
-		cancel()
-		if err == nil || time.Now().After(late) {
-			return err
-		}
-		if err := r.wait(100 * time.Millisecond); err != nil {
-			return err
-		}
-	}
+		defer cancel()
+		err = f(ctx, client)
+		return err == nil
+	})
+	return err
 }
 
 const filler = "filler/"
@@ -345,29 +317,25 @@ func (r *round) fill() error {
 	}
 	defer client.Close()
 	text := string(make([]byte, 512<<10))
-	for i, late := 0, time.Now().Add(patience); r.full.Load() == seen; i++ {
-		if time.Now().After(late) {
-			return &stuckError{"and the cluster has not got full"}
-		}
+	i := 0
+	if err := r.come("and the cluster has not got full", func() bool {
 		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
-		_, err := client.Put(ctx, fmt.Sprint(filler, i%8), text)
-		cancel()
-		if err != nil {
-			if err := r.wait(10 * time.Millisecond); err != nil {
-				return err
-			}
-		}
+		defer cancel()
+		_, _ = client.Put(ctx, fmt.Sprint(filler, i%8), text)
+		i++
+		return r.full.Load() != seen
+	}); err != nil {
+		return err
 	}
 	if err := r.wait(r.between(0, time.Second)); err != nil {
 		return err
 	}
 	return r.withClient(func(ctx context.Context, client *clientv3.Client) error {
 		// It is full for deletes, too, but not for compaction.
-		got, err := client.Get(ctx, "x")
-		if err != nil {
+		err := compactAll(ctx, client)
+		if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // it was, by a request without an answer
 			return err
 		}
-		_, _ = client.Compact(ctx, got.Header.Revision, clientv3.WithCompactPhysical()) // may have been
 		for _, endpoint := range r.cluster.Endpoints() {
 			if _, err := client.Defragment(ctx, endpoint); err != nil {
 				return err

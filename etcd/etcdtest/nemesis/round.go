@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -75,7 +76,7 @@ type lines struct {
 // A running client.
 type running struct {
 	cmd     *exec.Cmd
-	words   interface{ Write([]byte) (int, error) }
+	words   io.Writer
 	number  int
 	stopped chan struct{} // closed when it has stopped, or ended
 	ended   chan struct{}
@@ -100,20 +101,9 @@ func (r *round) run(i int) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(order{access: r.access(endpoints), Number: number, Seed: r.Seed, Start: r.start,
-		MayLose: r.mayLose})
-	if err != nil {
-		return err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	c := &running{cmd: exec.Command(self), number: number, stopped: make(chan struct{}),
-		ended: make(chan struct{})}
-	c.cmd.Env = append(os.Environ(), environment+"="+string(text))
-	c.cmd.Stderr = os.Stderr
-	if c.words, err = c.cmd.StdinPipe(); err != nil {
+	c := &running{number: number, stopped: make(chan struct{}), ended: make(chan struct{})}
+	if c.cmd, c.words, err = etcdtest.Again(environment, order{access: r.access(endpoints), Number: number,
+		Seed: r.Seed, Start: r.start, MayLose: r.mayLose}); err != nil {
 		return err
 	}
 	out, err := c.cmd.StdoutPipe()
@@ -303,8 +293,10 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 func (r *round) end() error {
 	r.net.Heal()
 	for i := range members {
-		if err := r.revive(i); err != nil {
-			return err
+		if r.cluster.Pid(i) == 0 {
+			if err := r.cluster.Run(i); err != nil {
+				return err
+			}
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
