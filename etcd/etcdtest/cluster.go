@@ -34,10 +34,10 @@ type Cluster struct {
 func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) {
 	c := &Cluster{runs: make([]*exec.Cmd, n), dials: clientv3.Config{Logger: zap.NewNop()}}
 	if o.Secrets != "" {
-		_, err := transport.SelfCert(zap.NewNop(), o.Secrets, []string{"127.0.0.1:0"}, 1)
-		if c.dials.TLS = TLS(o.Secrets); err != nil || c.dials.TLS == nil {
-			return nil, fmt.Errorf("etcdtest: there is no certificate: %w", err)
+		if _, err := transport.SelfCert(zap.NewNop(), o.Secrets, []string{"127.0.0.1:0"}, 1); err != nil {
+			return nil, err
 		}
+		c.dials.TLS = ClientTLS(o.Secrets)
 	}
 	var all []string
 	for i := range n {
@@ -121,7 +121,7 @@ func (c *Cluster) Wait(ctx context.Context) error {
 	defer client.Close()
 	for _, s := range c.specs {
 		for {
-			status, err := s.ask(ctx, client)
+			status, err := s.status(ctx, client)
 			if err == nil && status.Leader != 0 {
 				break
 			}
@@ -134,8 +134,8 @@ func (c *Cluster) Wait(ctx context.Context) error {
 	return nil
 }
 
-// ask returns the status of a member that answers within a second.
-func (s *spec) ask(ctx context.Context, client *clientv3.Client) (*clientv3.StatusResponse, error) {
+// status returns the status of a member that answers within a second.
+func (s *spec) status(ctx context.Context, client *clientv3.Client) (*clientv3.StatusResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	return client.Status(ctx, s.Client)
@@ -166,12 +166,9 @@ func (c *Cluster) Client() (*clientv3.Client, error) {
 	return clientv3.New(dials)
 }
 
-// TLS returns how clients verify the members that have a certificate in a folder, nil if there is none.
-func TLS(secrets string) *tls.Config {
-	cfg, err := transport.TLSInfo{TrustedCAFile: Options{Secrets: secrets}.certificate().CertFile}.ClientConfig()
-	if err != nil {
-		return nil
-	}
+// ClientTLS returns how clients verify the members that have a certificate in a folder, nil if there is none.
+func ClientTLS(secrets string) *tls.Config {
+	cfg, _ := transport.TLSInfo{TrustedCAFile: Options{Secrets: secrets}.certificate().CertFile}.ClientConfig()
 	return cfg
 }
 
@@ -264,7 +261,7 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 	}
 	defer client.Close()
 	for i, s := range c.specs {
-		status, err := s.ask(ctx, client)
+		status, err := s.status(ctx, client)
 		if err == nil && status.Leader == status.Header.MemberId {
 			return i, nil
 		}

@@ -40,7 +40,7 @@ type Options struct {
 	// members are of the version that this module requires.
 	Server string
 	// Secrets is an empty folder, if given: members serve clients by TLS, with a certificate that is
-	// made there, see [Cluster.TLS].
+	// made there, see [ClientTLS].
 	Secrets string
 	// Net, if not nil, is between the members.
 	Net *Net `json:"-"`

@@ -133,7 +133,7 @@ func runClient(text string) error {
 	c.at.Store(r)
 	var work sync.WaitGroup
 	for i, f := range []func(*worker){(*worker).append, (*worker).append, (*worker).book,
-		(*worker).lease, (*worker).grow, (*worker).stamp, (*worker).stamp, (*worker).stamp, (*worker).look} {
+		(*worker).lease, (*worker).growForm, (*worker).stamp, (*worker).stamp, (*worker).stamp, (*worker).look} {
 		w := &worker{client: c, process: 20*c.Number + i, numbers: map[int]int{},
 			r: rand.New(rand.NewPCG(c.Seed, uint64(20*c.Number+i)))}
 		work.Go(func() {

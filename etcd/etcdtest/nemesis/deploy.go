@@ -142,8 +142,8 @@ func (r *round) mayOpen() bool {
 	return true
 }
 
-// roll has another program take the place of a client, or Open refuse it.
-func (r *round) roll() error {
+// changeProgram has another program take the place of a client, or Open refuse it.
+func (r *round) changeProgram() error {
 	r.program, r.rolling = r.rand.IntN(newest+1), r.rand.IntN(8) > 0
 	if !r.mayOpen() {
 		r.refuses(r.access(r.cluster.Endpoints()), "see TableOptions.AnyShape and Config.Rolling")

@@ -69,7 +69,7 @@ func single() []Fault {
 		{Name: "neighbours", Doc: "Databases with prefixes beside that of the clients are written, and all is compacted",
 			alone: true, make: (*round).writeBeside},
 		{Name: "rolling", Doc: "Each client becomes an older or a newer one of three versions of the program",
-			alone: true, rolls: true, make: (*round).roll},
+			alone: true, rolls: true, make: (*round).changeProgram},
 	}
 }
 

@@ -61,9 +61,9 @@ func formsOf[V any](s *etcd.Schema, fields func(v *V) []*int) forms {
 	}}
 }
 
-// grow counts up a field that the program has. It is refused only for a record that may have one that the
+// growForm counts up a field that the program has. It is refused only for a record that may have one that the
 // program has not.
-func (w *worker) grow() {
+func (w *worker) growForm() {
 	r, key, merged := w.replica(), w.r.IntN(9), w.r.IntN(2) == 0
 	field := w.r.IntN(1 + min(key%3, w.Program))
 	if w.update(r, func(tx mvcc.DBTx) error {

@@ -77,7 +77,7 @@ func open(ctx context.Context, a access, retain time.Duration) (*replica, error)
 		Client: clientv3.Config{Endpoints: a.Endpoints, DialKeepAliveTime: 2 * time.Second,
 			DialKeepAliveTimeout: 2 * time.Second}}
 	if a.Secrets != "" {
-		cfg.Client.TLS, cfg.Client.Username = etcdtest.TLS(a.Secrets), user
+		cfg.Client.TLS, cfg.Client.Username = etcdtest.ClientTLS(a.Secrets), user
 		cfg.Password = func(context.Context) (string, error) {
 			b, err := os.ReadFile(passwordFile(a.Secrets))
 			return string(b), err
