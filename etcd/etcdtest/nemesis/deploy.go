@@ -3,6 +3,7 @@ package nemesis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -89,7 +91,7 @@ func (r *round) fillBeside(ctx context.Context, a access) error {
 	}
 	for range 50 {
 		key, n := r.rand.IntN(20), r.rand.IntN(1000)
-		if err := db.Update(ctx, func(tx mvcc.DBTx) error {
+		err := db.Update(ctx, func(tx mvcc.DBTx) error {
 			db.leases.In(tx).Set(fmt.Sprint(key), lease{Owner: -1}) // none in view of the clients
 			if n%3 == 0 {
 				db.stamps.In(tx).Delete(key)
@@ -97,11 +99,18 @@ func (r *round) fillBeside(ctx context.Context, a access) error {
 				db.stamps.In(tx).Set(key, n)
 			}
 			return nil
-		}); err != nil {
-			return fmt.Errorf("beside: %w", err)
+		})
+		done := err == nil
+		if slow := (*etcd.UnknownError)(nil); errors.As(err, &slow) {
+			done, err = slow.Wait(ctx)
 		}
-		if want[key] = n; n%3 == 0 {
+		switch {
+		case err != nil && !errors.Is(err, etcd.ErrUnanswered):
+			return fmt.Errorf("beside: %w", err)
+		case done && n%3 == 0:
 			delete(want, key)
+		case done:
+			want[key] = n
 		}
 	}
 	if err := r.withClient(func(ctx context.Context, client *clientv3.Client) error {
