@@ -20,6 +20,9 @@ import (
 
 // changePassword gives the user of the clients another password. Until etcd has it some of them are refused.
 func (r *round) changePassword() error {
+	if err := r.commitsOfEach(20, "after the password was changed"); err != nil { // or some are not opened yet
+		return err
+	}
 	password, file := fmt.Sprint(r.rand.Uint64()), passwordFile(r.secrets)
 	if err := cmp.Or(os.WriteFile(file+".new", []byte(password), 0o600), os.Rename(file+".new", file)); err != nil {
 		return err
@@ -31,9 +34,6 @@ func (r *round) changePassword() error {
 		_, err := client.UserChangePassword(ctx, user, password)
 		return err
 	}); err != nil {
-		return err
-	}
-	if err := r.commitsOfEach(20, "after the password was changed"); err != nil {
 		return err
 	}
 	return r.wait(r.between(0, time.Second))
@@ -153,7 +153,7 @@ func (r *round) mayOpen() bool {
 
 // changeProgram has another program take the place of a client, or Open refuse it.
 func (r *round) changeProgram() error {
-	r.program, r.rolling = r.rand.IntN(newest+1), r.rand.IntN(8) > 0
+	r.program, r.rolling = r.rand.IntN(min(newest, r.wider+1)+1), r.rand.IntN(8) > 0 // one after the other
 	if !r.mayOpen() {
 		r.refuses(r.access(r.cluster.Endpoints()), "see TableOptions.AnyShape and Config.Rolling")
 		return nil
