@@ -147,12 +147,13 @@ func (db *DB) handshake(ctx context.Context, endpoint string) error {
 		_ = conn.SetReadDeadline(ends)
 		_, err = conn.Read(make([]byte, 1)) // says whether it takes our certificate
 	}
-	var remote *net.OpError
+	of := &net.OpError{}
+	_ = errors.As(err, &of)
 	switch {
-	case plain && (err == nil || errors.As(err, &remote) && remote.Op == "remote error"): // it speaks TLS
+	case plain && (err == nil || of.Op == "remote error"): // it speaks TLS
 		return errors.New("the server wants it, and this endpoint does not begin with https://")
-	case plain || ctx.Err() != nil || errors.Is(err, io.EOF):
-		return nil
+	case plain || ctx.Err() != nil || errors.Is(err, io.EOF) || of.Op == "read" || of.Op == "write":
+		return nil // the connection breaks, or the server is slow
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"crypto/tls"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -51,4 +52,32 @@ func TestTLSMistakes(t *testing.T) {
 			require.NoError(t, ctx.Err())
 		})
 	}
+}
+
+// Open waits for a server whose connections break once TLS is agreed on: that is no mistake.
+func TestTLSConnectionBreaks(t *testing.T) {
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	cfg := s.TLS.Clone()
+	cfg.NextProtos = []string{"h2"}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", cfg)
+	require.NoError(t, err)
+	defer l.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for range 10 {
+			if conn, err := l.Accept(); err == nil {
+				secure := conn.(*tls.Conn)
+				_ = secure.HandshakeContext(ctx)
+				tcp := secure.NetConn().(*net.TCPConn)
+				_ = tcp.SetLinger(0) // the other side reads an error, and not the end
+				_ = tcp.Close()
+			}
+		}
+	}()
+	_, err = Open(ctx, Config{Prefix: "p/", Schema: NewSchema(nil), Client: clientv3.Config{
+		Endpoints: []string{"https://" + l.Addr().String()},
+		TLS:       &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}}})
+	require.ErrorIs(t, err, context.Canceled)
 }

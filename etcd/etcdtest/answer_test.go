@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -192,15 +191,8 @@ func TestOpenWaits(t *testing.T) {
 func TestPasswordChanged(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()
-	root, ctx := dial(t, c), within(t)
-	for _, user := range []string{"root", "shop"} {
-		_, err := root.UserAdd(ctx, user, "first")
-		require.NoError(t, err)
-		_, err = root.UserGrantRole(ctx, user, "root")
-		require.NoError(t, err)
-	}
-	_, err := root.AuthEnable(ctx)
-	require.NoError(t, err)
+	ctx := within(t)
+	require.NoError(t, c.Protect(ctx, "shop", "first", prefix))
 	var log buffer
 	var password atomic.Value
 	password.Store("first")
@@ -214,11 +206,8 @@ func TestPasswordChanged(t *testing.T) {
 	})
 	p.set(t, p.a, "x", 1)
 	q.set(t, q.a, "x", 2)
-	admin, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Username: "root", Password: "first"})
-	require.NoError(t, err)
-	defer admin.Close()
 	password.Store("second")
-	_, err = admin.UserChangePassword(ctx, "shop", "second")
+	_, err := dial(t, c).UserChangePassword(ctx, "shop", "second")
 	require.NoError(t, err)
 	p.gate.set(true)
 	p.gate.set(false)

@@ -3,6 +3,7 @@ package etcdtest
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 )
@@ -22,6 +24,7 @@ import (
 // A Cluster is members that run on this machine.
 type Cluster struct {
 	specs []spec
+	dials clientv3.Config // of its clients
 	mu    sync.Mutex
 	runs  []*exec.Cmd // nil where a member was killed
 }
@@ -29,15 +32,18 @@ type Cluster struct {
 // Start starts a cluster of n members, with their data in folders of dir, and waits until it
 // answers.
 func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) {
-	c := &Cluster{runs: make([]*exec.Cmd, n)}
+	c := &Cluster{runs: make([]*exec.Cmd, n), dials: clientv3.Config{Logger: zap.NewNop()}}
+	if o.Secrets != "" {
+		if _, err := transport.SelfCert(zap.NewNop(), o.Secrets, []string{"127.0.0.1:0"}, 1); err != nil {
+			return nil, err
+		}
+		c.dials.TLS = ClientTLS(o.Secrets)
+	}
 	var all []string
 	for i := range n {
 		client, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		peer, err := freePort()
-		if err != nil {
+		peer, none := freePort()
+		if err := cmp.Or(err, none); err != nil {
 			return nil, err
 		}
 		advertise := peer
@@ -45,6 +51,9 @@ func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) 
 			if advertise, err = o.Net.member(i, peer); err != nil {
 				return nil, err
 			}
+		}
+		if o.Secrets != "" {
+			client = strings.Replace(client, "http", "https", 1)
 		}
 		name := memberName(i)
 		all = append(all, name+"="+advertise)
@@ -112,9 +121,7 @@ func (c *Cluster) Wait(ctx context.Context) error {
 	defer client.Close()
 	for _, s := range c.specs {
 		for {
-			ask, cancel := context.WithTimeout(ctx, time.Second)
-			status, err := client.Status(ask, s.Client)
-			cancel()
+			status, err := s.status(ctx, client)
 			if err == nil && status.Leader != 0 {
 				break
 			}
@@ -125,6 +132,13 @@ func (c *Cluster) Wait(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// status returns the status of a member that answers within a second.
+func (s *spec) status(ctx context.Context, client *clientv3.Client) (*clientv3.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return client.Status(ctx, s.Client)
 }
 
 // Endpoints returns the addresses of the members.
@@ -147,7 +161,54 @@ func (c *Cluster) Pid(i int) int {
 
 // Client returns a client of the cluster, which the caller closes.
 func (c *Cluster) Client() (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Logger: zap.NewNop()})
+	dials := c.dials
+	dials.Endpoints = c.Endpoints()
+	return clientv3.New(dials)
+}
+
+// ClientTLS returns how clients verify the members that have a certificate in a folder, nil if there is none.
+func ClientTLS(secrets string) *tls.Config {
+	cfg, _ := transport.TLSInfo{TrustedCAFile: Options{Secrets: secrets}.certificate().CertFile}.ClientConfig()
+	return cfg
+}
+
+// Protect has the members ask for passwords. It adds user root, who is that of clients of [Cluster.Client]
+// from then on, and one who may read and write the keys with a prefix. Both have the same password at first.
+func (c *Cluster) Protect(ctx context.Context, user, password, prefix string) error {
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, role := client.RoleAdd(ctx, user)
+	_, may := client.RoleGrantPermission(ctx, user, prefix, clientv3.GetPrefixRangeEnd(prefix),
+		clientv3.PermissionType(clientv3.PermReadWrite))
+	err = errors.Join(role, may)
+	for name, role := range map[string]string{"root": "root", user: user} {
+		_, add := client.UserAdd(ctx, name, password)
+		_, grant := client.UserGrantRole(ctx, name, role)
+		err = errors.Join(err, add, grant)
+	}
+	_, on := client.AuthEnable(ctx)
+	c.dials.Username, c.dials.Password = "root", password
+	return errors.Join(err, on)
+}
+
+// Proxies starts grpc-proxies before the members, as a cluster that has them in place of members.
+func (c *Cluster) Proxies(ctx context.Context, n int) (*Cluster, error) {
+	p := &Cluster{runs: make([]*exec.Cmd, n), dials: c.dials}
+	for i := range n {
+		at, err := freePort()
+		p.specs = append(p.specs, spec{Name: fmt.Sprint("proxy", i), Client: at, Behind: c.Endpoints(),
+			Options: Options{Server: c.specs[0].Server}})
+		if err := cmp.Or(err, p.Run(i)); err != nil {
+			return nil, errors.Join(err, p.Stop())
+		}
+	}
+	if err := p.Wait(ctx); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
 }
 
 // Run runs a member, which must not be running.
@@ -156,7 +217,9 @@ func (c *Cluster) Run(i int) error {
 	if err != nil {
 		return err
 	}
-	cmd.Stderr = os.Stderr
+	if cmd.Stderr = os.Stderr; c.specs[i].Behind != nil {
+		cmd.Stderr = nil // a proxy tells of all that it does
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -198,9 +261,7 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 	}
 	defer client.Close()
 	for i, s := range c.specs {
-		ask, cancel := context.WithTimeout(ctx, time.Second)
-		status, err := client.Status(ask, s.Client)
-		cancel()
+		status, err := s.status(ctx, client)
 		if err == nil && status.Leader == status.Header.MemberId {
 			return i, nil
 		}

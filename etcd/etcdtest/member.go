@@ -1,14 +1,20 @@
 package etcdtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"strings"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdmain"
 )
 
 // A spec is the configuration of a member. It is given to the process in its environment.
@@ -18,6 +24,8 @@ type spec struct {
 	Advertise string
 	// Joins says that the member is new to a cluster that there is.
 	Joins bool
+	// Behind has the endpoints of a cluster: the process is a grpc-proxy before it, and no member.
+	Behind []string
 	Options
 }
 
@@ -31,6 +39,9 @@ type Options struct {
 	// Server is the path of a program etcd, of another version maybe, that is run. By default the
 	// members are of the version that this module requires.
 	Server string
+	// Secrets is an empty folder, if given: members serve clients by TLS, with a certificate that is
+	// made there, see [ClientTLS].
+	Secrets string
 	// Net, if not nil, is between the members.
 	Net *Net `json:"-"`
 }
@@ -60,6 +71,10 @@ func run(text string) error {
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		os.Exit(0)
 	}()
+	if s.Behind != nil {
+		os.Args = append([]string{"etcd"}, s.args()...)
+		etcdmain.Main(os.Args)
+	}
 	cfg := embed.NewConfig()
 	cfg.Name, cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = s.Name, s.Dir, "panic", !s.Sync
 	cfg.QuotaBackendBytes = s.Quota
@@ -68,6 +83,9 @@ func run(text string) error {
 	}
 	if s.Joins {
 		cfg.ClusterState = embed.ClusterStateFlagExisting
+	}
+	if s.Secrets != "" {
+		cfg.ClientTLSInfo, cfg.BcryptCost = s.certificate(), cheapPasswords
 	}
 	client, err := url.Parse(s.Client)
 	if err != nil {
@@ -98,23 +116,40 @@ func (s *spec) command() (*exec.Cmd, error) {
 		alone(cmd)
 		return cmd, nil
 	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), environment+"="+string(text))
-	alone(cmd)
-	_, err = cmd.StdinPipe() // which ends with this program
+	cmd, _, err := Again(environment, s)
 	return cmd, err
+}
+
+// Again returns a command that runs this program once more, with a value as JSON in a variable of its
+// environment, and an input that ends with this program.
+func Again(variable string, value any) (cmd *exec.Cmd, input io.Writer, err error) {
+	text, err := json.Marshal(value)
+	self, unknown := os.Executable()
+	if err := cmp.Or(err, unknown); err != nil {
+		return nil, nil, err
+	}
+	cmd = exec.Command(self)
+	cmd.Env, cmd.Stderr = append(os.Environ(), variable+"="+string(text)), os.Stderr
+	alone(cmd)
+	input, err = cmd.StdinPipe()
+	return cmd, input, err
+}
+
+// cheapPasswords is the least --bcrypt-cost: members are as fast as others, though they check passwords.
+const cheapPasswords = 4
+
+// certificate returns the files of the certificate, which is its own authority.
+func (o Options) certificate() transport.TLSInfo {
+	return transport.TLSInfo{CertFile: filepath.Join(o.Secrets, "cert.pem"),
+		KeyFile: filepath.Join(o.Secrets, "key.pem")}
 }
 
 // args returns the flags of etcd.
 func (s *spec) args() []string {
+	if s.Behind != nil {
+		return []string{"grpc-proxy", "start", "--listen-addr", strings.TrimPrefix(s.Client, "http://"),
+			"--endpoints", strings.Join(s.Behind, ","), "--advertise-client-url", ""}
+	}
 	args := []string{"--name", s.Name, "--data-dir", s.Dir, "--log-level", "panic",
 		"--listen-client-urls", s.Client, "--advertise-client-urls", s.Client,
 		"--listen-peer-urls", s.Peer, "--initial-advertise-peer-urls", s.Advertise,
@@ -130,6 +165,11 @@ func (s *spec) args() []string {
 	}
 	if s.Joins {
 		args = append(args, "--initial-cluster-state", "existing")
+	}
+	if s.Secrets != "" {
+		files := s.certificate()
+		args = append(args, "--cert-file", files.CertFile, "--key-file", files.KeyFile,
+			"--bcrypt-cost", fmt.Sprint(cheapPasswords))
 	}
 	return args
 }

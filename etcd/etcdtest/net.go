@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -70,11 +71,10 @@ func (n *Net) Late(client int, to ...int) {
 
 // Part cuts node a off from each of some nodes, both ways.
 func (n *Net) Part(a int, from ...int) {
-	n.change(func() {
-		for _, b := range from {
-			n.cuts[way{a, b}], n.cuts[way{b, a}] = true, true
-		}
-	})
+	for _, b := range from {
+		n.Cut(a, b)
+		n.Cut(b, a)
+	}
 }
 
 // Break ends the connections of a client. Bytes that they have not brought are lost.
@@ -180,7 +180,7 @@ func (n *Net) listen(
 			go n.join(conn, u.Host, &link{net: n, from: from, to: to, find: find})
 		}
 	}()
-	return "http://" + l.Addr().String(), nil
+	return u.Scheme + "://" + l.Addr().String(), nil
 }
 
 var errNetClosed = errors.New("etcdtest: the net is closed")
@@ -201,13 +201,7 @@ func (n *Net) forget(all ...io.Closer) {
 	defer n.mu.Unlock()
 	for _, c := range all {
 		_ = c.Close()
-		for i, o := range n.open {
-			if o == c {
-				n.open[i] = n.open[len(n.open)-1]
-				n.open = n.open[:len(n.open)-1]
-				break
-			}
-		}
+		n.open = slices.DeleteFunc(n.open, func(o io.Closer) bool { return o == c })
 	}
 }
 

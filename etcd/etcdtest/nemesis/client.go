@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/etcd/etcdtest"
 	"github.com/mvccmap/mvccmap/internal/proof/history"
@@ -42,10 +44,10 @@ const wordGoOn = "go on\n"
 
 // An order is the configuration of a client.
 type order struct {
-	Endpoints []string
-	Number    int // no other client of the round has it
-	Seed      uint64
-	Start     int64 // of the round, by now
+	access
+	Number int // no other client of the round has it
+	Seed   uint64
+	Start  int64 // of the round, by now
 	// MayLose says that the cluster will go back.
 	MayLose bool
 }
@@ -124,14 +126,14 @@ func runClient(text string) error {
 		}
 		os.Exit(1)
 	}()
-	r, err := open(ctx, c.Endpoints, time.Second)
+	r, err := open(ctx, c.access, time.Second)
 	if err != nil {
 		return err
 	}
 	c.at.Store(r)
 	var work sync.WaitGroup
 	for i, f := range []func(*worker){(*worker).append, (*worker).append, (*worker).book,
-		(*worker).lease, (*worker).stamp, (*worker).stamp, (*worker).stamp, (*worker).look} {
+		(*worker).lease, (*worker).growForm, (*worker).stamp, (*worker).stamp, (*worker).stamp, (*worker).look} {
 		w := &worker{client: c, process: 20*c.Number + i, numbers: map[int]int{},
 			r: rand.New(rand.NewPCG(c.Seed, uint64(20*c.Number+i)))}
 		work.Go(func() {
@@ -186,7 +188,7 @@ func (c *client) replica() *replica {
 	_ = r.Close()
 	c.tell(line{Lost: true})
 	<-c.goOn
-	r, err := open(context.Background(), c.Endpoints, time.Second)
+	r, err := open(context.Background(), c.access, time.Second)
 	if err != nil {
 		c.tell(line{Wrong: fmt.Sprintf("no other replica could be opened: %v", err)})
 		os.Exit(1)
@@ -202,6 +204,7 @@ const (
 	committed ending = iota
 	refused          // nothing was committed
 	unknown
+	narrow // refused, since a program with fewer fields would lose something
 )
 
 // update runs an Update, and tells of it.
@@ -218,10 +221,13 @@ func (c *client) update(r *replica, fn func(tx mvcc.DBTx) error) ending {
 		return committed
 	case errors.Is(err, etcd.ErrOutcomeUnknown):
 		return unknown
+	case c.Program < newest && errors.As(err, new(*etcd.SchemaError)):
+		return narrow
 	case errors.Is(err, etcd.ErrNoSpace):
 		c.tell(line{Full: true})
 	case errors.Is(err, mvcc.ErrConflict), errors.Is(err, etcd.ErrUnanswered), ctx.Err() != nil,
-		c.MayLose && errors.Is(err, etcd.ErrHistoryLost), errors.As(err, new(*mvcc.UniqueError)):
+		c.MayLose && errors.Is(err, etcd.ErrHistoryLost), errors.As(err, new(*mvcc.UniqueError)),
+		c.Secrets != "" && errors.Is(err, rpctypes.ErrAuthFailed): // the password changes just now
 	default:
 		c.tell(line{Wrong: fmt.Sprintf("an Update has failed: %v", err)})
 	}

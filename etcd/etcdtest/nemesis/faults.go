@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -20,11 +21,16 @@ type Fault struct {
 	quota    int64 // of the members
 	goesBack bool  // the cluster loses commits
 	client   bool  // it is about clients, and leaves the members alone
+	alone    bool  // it is not mixed with others
+	secured  bool  // members have TLS and users
+	proxied  bool  // clients reach proxies
+	rolls    bool  // clients have other programs
 }
 
 // Faults returns the faults, in the order in which they are listed; the last one mixes them.
 func Faults() []Fault {
-	return append(single(), Fault{Name: "mixed", Doc: "All but full and restored, one of members and one of clients at once", make: (*round).mix})
+	return append(single(), Fault{Name: "mixed", Doc: "Those before full, one of members and one of clients at once",
+		make: (*round).mix})
 }
 
 func single() []Fault {
@@ -52,10 +58,18 @@ func single() []Fault {
 			make: (*round).stopClient},
 		{Name: "compacted", Doc: "A client is cut off, and the history is compacted meanwhile", client: true,
 			make: (*round).compact},
-		{Name: "full", Doc: "The cluster has no space, and gets some", quota: 24 << 20,
+		{Name: "full", Doc: "The cluster has no space, and gets some", alone: true, quota: 24 << 20,
 			make: (*round).fill},
-		{Name: "restored", Doc: "All members go back to an old copy, also with revisions that go on", goesBack: true,
-			make: (*round).restore},
+		{Name: "restored", Doc: "All members go back to an old copy, also with revisions that go on", alone: true,
+			goesBack: true, make: (*round).restore},
+		{Name: "secured", Doc: "Auth and TLS: members have certificates, and the password of the clients changes",
+			alone: true, secured: true, make: (*round).changePassword},
+		{Name: "proxy-killed", Doc: "Clients reach the members by grpc-proxy, which gets a SIGKILL and comes back",
+			alone: true, proxied: true, make: (*round).killProxy},
+		{Name: "neighbours", Doc: "Databases with prefixes beside that of the clients are written, and all is compacted",
+			alone: true, make: (*round).writeBeside},
+		{Name: "rolling", Doc: "Each client becomes an older or a newer one of three versions of the program",
+			alone: true, rolls: true, make: (*round).changeProgram},
 	}
 }
 
@@ -81,7 +95,7 @@ func (r *round) mix() error {
 	var sides [2][]Fault
 	for _, f := range single() {
 		switch {
-		case f.quota != 0 || f.goesBack:
+		case f.alone:
 		case f.client:
 			sides[1] = append(sides[1], f)
 		default:
@@ -104,18 +118,12 @@ func (r *round) mix() error {
 }
 
 // leader returns the member that leads.
-func (r *round) leader() (int, error) {
-	ctx, cancel := context.WithTimeout(r.ctx, patience)
-	defer cancel()
-	for {
-		i, err := r.cluster.Leader(ctx)
-		if err == nil || ctx.Err() != nil {
-			return i, err
-		}
-		if err := r.wait(50 * time.Millisecond); err != nil {
-			return 0, err
-		}
-	}
+func (r *round) leader() (i int, err error) {
+	_ = r.come("", func() bool {
+		i, err = r.cluster.Leader(r.ctx)
+		return err == nil
+	})
+	return i, err
 }
 
 // others returns the members but one.
@@ -128,12 +136,12 @@ func others(i int) (list []int) {
 	return list
 }
 
-// revive runs a member that was killed.
-func (r *round) revive(i int) error {
-	if r.cluster.Pid(i) != 0 {
-		return nil
+// settle waits for some commits, and then for up to some time.
+func (r *round) settle(when string, most time.Duration) error {
+	if err := r.commitsMore(20, when); err != nil {
+		return err
 	}
-	return r.cluster.Run(i)
+	return r.wait(r.between(0, most))
 }
 
 func (r *round) killLeader() error {
@@ -144,20 +152,12 @@ func (r *round) killLeader() error {
 	if err := r.cluster.Kill(i); err != nil {
 		return err
 	}
-	if err := r.commitsMore(20, "after the leader was killed"); err != nil {
-		return err
-	}
-	if err := r.wait(r.between(0, time.Second)); err != nil {
+	if err := r.settle("after the leader was killed", time.Second); err != nil {
 		return err
 	}
 	if err := r.cluster.Run(i); err != nil {
 		return err
 	}
-	return r.up()
-}
-
-// up waits until all members answer.
-func (r *round) up() error {
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
 	defer cancel()
 	return r.cluster.Wait(ctx)
@@ -187,10 +187,7 @@ func (r *round) standStill(pid int) error {
 	if err := hold(pid, true); err != nil {
 		return err
 	}
-	err := r.commitsMore(20, "while a process stood still")
-	if err == nil {
-		err = r.wait(r.between(0, 4*time.Second))
-	}
+	err := r.settle("while a process stood still", 4*time.Second)
 	return errors.Join(err, hold(pid, false))
 }
 
@@ -201,10 +198,7 @@ func (r *round) cutLeader() error {
 	}
 	r.net.Part(i, others(i)...)
 	defer r.net.Heal()
-	if err := r.commitsMore(20, "while the leader was cut off"); err != nil {
-		return err
-	}
-	return r.wait(r.between(0, 2*time.Second))
+	return r.settle("while the leader was cut off", 2*time.Second)
 }
 
 func (r *round) cutOneWay() error {
@@ -241,10 +235,7 @@ func (r *round) minority() error {
 	r.net.Part(i, others(i)...)
 	r.net.Part(c, others(i)...)
 	defer r.net.Heal()
-	if err := r.commitsMore(20, "of the clients that reach the majority"); err != nil {
-		return err
-	}
-	return r.wait(r.between(0, 3*time.Second))
+	return r.settle("of the clients that reach the majority", 3*time.Second)
 }
 
 func (r *round) loseAnswers() error {
@@ -279,9 +270,7 @@ func (r *round) killClient() error {
 
 func (r *round) compact() error {
 	c := -1 - r.rand.IntN(clients)
-	for i := range members {
-		r.net.Part(c, i)
-	}
+	r.net.Part(c, others(-1)...)
 	defer func() {
 		r.net.Break(c) // with the events of its watch
 		r.net.Heal()
@@ -289,16 +278,16 @@ func (r *round) compact() error {
 	if err := r.commitsMore(20, "of the other clients"); err != nil {
 		return err
 	}
-	return r.withClient(func(ctx context.Context, client *clientv3.Client) error {
-		got, err := client.Get(ctx, "x")
-		if err != nil {
-			return err
-		}
-		if _, err = client.Compact(ctx, got.Header.Revision); err != nil {
-			return fmt.Errorf("compacting: %w", err)
-		}
-		return nil
-	})
+	return r.withClient(compactAll)
+}
+
+// compactAll compacts the history up to now.
+func compactAll(ctx context.Context, client *clientv3.Client) error {
+	got, err := client.Get(ctx, "x")
+	if err == nil {
+		_, err = client.Compact(ctx, got.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	return err
 }
 
 // withClient calls f with a client of the cluster, again if that fails: members may look for a leader.
@@ -308,17 +297,13 @@ func (r *round) withClient(f func(ctx context.Context, client *clientv3.Client) 
 		return err
 	}
 	defer client.Close()
-	for late := time.Now().Add(patience); ; {
+	_ = r.come("", func() bool {
 		ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
-		err := f(ctx, client)
-		cancel()
-		if err == nil || time.Now().After(late) {
-			return err
-		}
-		if err := r.wait(100 * time.Millisecond); err != nil {
-			return err
-		}
-	}
+		defer cancel()
+		err = f(ctx, client)
+		return err == nil
+	})
+	return err
 }
 
 const filler = "filler/"
@@ -332,29 +317,25 @@ func (r *round) fill() error {
 	}
 	defer client.Close()
 	text := string(make([]byte, 512<<10))
-	for i, late := 0, time.Now().Add(patience); r.full.Load() == seen; i++ {
-		if time.Now().After(late) {
-			return &stuckError{"and the cluster has not got full"}
-		}
+	i := 0
+	if err := r.come("and the cluster has not got full", func() bool {
 		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
-		_, err := client.Put(ctx, fmt.Sprint(filler, i%8), text)
-		cancel()
-		if err != nil {
-			if err := r.wait(10 * time.Millisecond); err != nil {
-				return err
-			}
-		}
+		defer cancel()
+		_, _ = client.Put(ctx, fmt.Sprint(filler, i%8), text)
+		i++
+		return r.full.Load() != seen
+	}); err != nil {
+		return err
 	}
 	if err := r.wait(r.between(0, time.Second)); err != nil {
 		return err
 	}
 	return r.withClient(func(ctx context.Context, client *clientv3.Client) error {
 		// It is full for deletes, too, but not for compaction.
-		got, err := client.Get(ctx, "x")
-		if err != nil {
+		err := compactAll(ctx, client)
+		if err != nil && !errors.Is(err, rpctypes.ErrCompacted) { // it was, by a request without an answer
 			return err
 		}
-		_, _ = client.Compact(ctx, got.Header.Revision, clientv3.WithCompactPhysical()) // may have been
 		for _, endpoint := range r.cluster.Endpoints() {
 			if _, err := client.Defragment(ctx, endpoint); err != nil {
 				return err

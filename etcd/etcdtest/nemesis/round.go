@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,6 +36,8 @@ type round struct {
 	dir     string
 	net     *etcdtest.Net
 	cluster *etcdtest.Cluster
+	front   *etcdtest.Cluster // that clients reach: the cluster, or proxies before it
+	secrets string            // of the cluster, or ""
 	start   int64
 	until   time.Time
 	mayLose bool
@@ -52,6 +56,11 @@ type told struct {
 	lines   lines
 	// from is the first generation of lists that the history has.
 	from int
+	// program, of the client that is started next; most and wider, see mayOpen.
+	program, most, wider int
+	rolling              bool
+	// beside are the records of each neighbour, by its prefix.
+	beside map[string]map[int]int
 }
 
 // lines are the reports of the clients.
@@ -67,7 +76,7 @@ type lines struct {
 // A running client.
 type running struct {
 	cmd     *exec.Cmd
-	words   interface{ Write([]byte) (int, error) }
+	words   io.Writer
 	number  int
 	stopped chan struct{} // closed when it has stopped, or ended
 	ended   chan struct{}
@@ -88,24 +97,13 @@ func (r *round) run(i int) error {
 	number := r.next
 	r.next++
 	r.mu.Unlock()
-	endpoints, err := r.net.Endpoints(r.cluster, -1-i)
+	endpoints, err := r.net.Endpoints(r.front, -1-i)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(order{Endpoints: endpoints, Number: number, Seed: r.Seed, Start: r.start,
-		MayLose: r.mayLose})
-	if err != nil {
-		return err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	c := &running{cmd: exec.Command(self), number: number, stopped: make(chan struct{}),
-		ended: make(chan struct{})}
-	c.cmd.Env = append(os.Environ(), environment+"="+string(text))
-	c.cmd.Stderr = os.Stderr
-	if c.words, err = c.cmd.StdinPipe(); err != nil {
+	c := &running{number: number, stopped: make(chan struct{}), ended: make(chan struct{})}
+	if c.cmd, c.words, err = etcdtest.Again(environment, order{access: r.access(endpoints), Number: number,
+		Seed: r.Seed, Start: r.start, MayLose: r.mayLose}); err != nil {
 		return err
 	}
 	out, err := c.cmd.StdoutPipe()
@@ -223,8 +221,8 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 		return o, fmt.Errorf("nemesis: there is no fault %q", cfg.Fault)
 	}
 	r := &round{RoundConfig: cfg, ctx: ctx, rand: rand.New(rand.NewPCG(cfg.Seed, 0)), net: etcdtest.NewNet(),
-		mayLose: f.goesBack, told: &told{running: make([]*running, clients),
-			lines: lines{begun: map[int]history.Tx{}}}}
+		mayLose: f.goesBack, told: &told{running: make([]*running, clients), program: newest, most: newest,
+			beside: map[string]map[int]int{}, lines: lines{begun: map[int]history.Tx{}}}}
 	defer r.net.Close()
 	if r.dir, err = os.MkdirTemp(dir, "nemesis"); err != nil {
 		return o, err
@@ -233,10 +231,29 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 	began, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	options := etcdtest.Options{Net: r.net, Quota: f.quota, Server: cfg.Server}
+	if f.secured {
+		r.secrets = filepath.Join(r.dir, "secrets")
+		options.Secrets = r.secrets
+	}
 	if r.cluster, err = etcdtest.Start(began, members, r.dir, options); err != nil {
 		return o, err
 	}
 	defer func() { err = errors.Join(err, r.cluster.Stop()) }()
+	if r.front = r.cluster; f.proxied {
+		if r.front, err = r.cluster.Proxies(began, 2); err != nil {
+			return o, err
+		}
+		defer func() { err = errors.Join(err, r.front.Stop()) }()
+	}
+	if f.secured {
+		if err := errors.Join(os.WriteFile(passwordFile(r.secrets), []byte("first"), 0o600),
+			r.cluster.Protect(began, user, "first", prefix)); err != nil {
+			return o, err
+		}
+	}
+	if f.rolls {
+		r.program, r.most, r.wider, r.rolling = 0, 0, 0, true
+	}
 	defer func() {
 		for i := range clients {
 			r.kill(i)
@@ -276,8 +293,10 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 func (r *round) end() error {
 	r.net.Heal()
 	for i := range members {
-		if err := r.revive(i); err != nil {
-			return err
+		if r.cluster.Pid(i) == 0 {
+			if err := r.cluster.Run(i); err != nil {
+				return err
+			}
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, patience)
@@ -288,7 +307,8 @@ func (r *round) end() error {
 	if !r.tell(ctx, "stop\n", func(c *running) chan struct{} { return c.stopped }) {
 		return r.ctx.Err()
 	}
-	end, err := open(ctx, r.cluster.Endpoints(), 2*patience)
+	r.program, r.rolling = newest, false
+	end, err := open(ctx, r.access(r.cluster.Endpoints()), 2*patience)
 	if err != nil {
 		r.wrong("no replica can be opened at the end: %v", err)
 		return nil
@@ -369,6 +389,11 @@ type stuckError struct{ during string }
 
 func (e *stuckError) Error() string {
 	return fmt.Sprintf("nothing was committed for %v, %s", patience, e.during)
+}
+
+// access returns how the next replica is opened.
+func (r *round) access(endpoints []string) access {
+	return access{Endpoints: endpoints, Prefix: prefix, Program: r.program, Rolling: r.rolling, Secrets: r.secrets}
 }
 
 // progress waits for some commits.
