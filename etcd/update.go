@@ -18,8 +18,7 @@ import (
 // calls fn again, up to MaxAttempts times. So transactions that write are strictly
 // serializable over all processes, however far behind the process is. One that writes nothing has
 // the promises of [DB.View], and asks nobody; and so does one whose function returns an error,
-// which Update returns unchanged, or that a unique index does not allow: call [DB.Sync] before, if
-// it matters that it has read the newest state.
+// which Update returns unchanged, or that a unique index does not allow: see [Fresh].
 //
 // When Update returns nil, this process has applied the commit: reads afterwards include it; unless
 // ctx ended, or the replica failed, after the commit. The functions given to OnCommit are called
@@ -71,7 +70,7 @@ func (db *DB) update(
 			return err
 		}
 		seen.begin()
-		w, err := db.hooks.Attempt(fn)
+		w, err := db.attempt(ctx, fn)
 		if err != nil {
 			return err
 		}
