@@ -73,24 +73,16 @@ type database interface {
 	Epoch() uint64
 }
 
-// A table is an [mvcc.Map] or an [etcd.Table].
-type table interface {
-	mvcc.Reader[string, int]
-	In(tx mvcc.DBTx) mvcc.Tx[string, int]
-}
+var _ database = (*etcd.DB)(nil)
 
-var (
-	_ database = (*etcd.DB)(nil)
-	_ table    = (*etcd.Table[string, int])(nil)
-)
-
-func transfer(ctx context.Context, db database, accounts table, from, to string, n int) error {
+func transfer(
+	ctx context.Context, db database, accounts interface{ In(mvcc.DBTx) mvcc.Tx[string, int] }, n int,
+) error {
 	return db.Update(ctx, &mvcc.TxOptions{Name: "transfer"}, func(tx mvcc.DBTx) error {
 		in := accounts.In(tx)
-		has, _ := in.Get(from)
-		other, _ := in.Get(to)
-		in.Set(from, has-n)
-		in.Set(to, other+n)
+		has, _ := in.Get("ann")
+		in.Set("ann", has-n)
+		in.Merge("bob", func(old int, _ bool) int { return old + n })
 		return nil
 	})
 }
@@ -101,7 +93,7 @@ func ExampleDB_Update() {
 	defer db.Close()
 	accounts := mvcc.NewTable[string, int](db, "accounts", nil)
 	accounts.Set("ann", 50)
-	if err := transfer(context.Background(), db, accounts, "ann", "bob", 20); err != nil {
+	if err := transfer(context.Background(), db, accounts, 20); err != nil {
 		log.Fatal(err)
 	}
 	has, _ := accounts.Get("bob")
