@@ -58,8 +58,8 @@ func Example() {
 	})
 }
 
-// A database has those methods of a database that a program uses: it runs in one process by an
-// [mvcc.DB], or in several by an [etcd.DB].
+// A database is an [mvcc.DB], for one process, or an [etcd.DB], for several. A program declares the
+// methods that it calls.
 type database interface {
 	Update(ctx context.Context, opts *mvcc.TxOptions, fn func(tx mvcc.DBTx) error) error
 	View(fn func(s mvcc.DBSnapshot) error) error
@@ -73,11 +73,12 @@ type database interface {
 	Epoch() uint64
 }
 
-var _ database = (*etcd.DB)(nil)
+// A table is an [mvcc.Map] or an [etcd.Table].
+type table interface{ In(tx mvcc.DBTx) mvcc.Tx[string, int] }
 
-func transfer(
-	ctx context.Context, db database, accounts interface{ In(mvcc.DBTx) mvcc.Tx[string, int] }, n int,
-) error {
+var _, _ = database((*etcd.DB)(nil)), table((*etcd.Table[string, int])(nil))
+
+func transfer(ctx context.Context, db database, accounts table, n int) error {
 	return db.Update(ctx, &mvcc.TxOptions{Name: "transfer"}, func(tx mvcc.DBTx) error {
 		in := accounts.In(tx)
 		has, _ := in.Get("ann")
