@@ -74,7 +74,9 @@ type database interface {
 }
 
 // A table is an [mvcc.Map] or an [etcd.Table].
-type table interface{ In(tx mvcc.DBTx) mvcc.Tx[string, int] }
+type table interface {
+	In(tx mvcc.DBTx) mvcc.Tx[string, int]
+}
 
 var _, _ = database((*etcd.DB)(nil)), table((*etcd.Table[string, int])(nil))
 
