@@ -44,6 +44,7 @@ type job struct {
 	ctx  context.Context
 	work *replicate.Work
 	foot footprint
+	most int // how many attempts may be made
 	done chan struct{}
 	o    outcome
 	err  error
@@ -67,9 +68,9 @@ const mostJobs = 64
 // commit commits a transaction, and waits for the outcome. It panics if a function of the user
 // does. One that has read has a place in the line.
 func (c *combiner) commit(
-	ctx context.Context, db *DB, w *replicate.Work, foot footprint,
+	ctx context.Context, db *DB, w *replicate.Work, foot footprint, most int,
 ) (outcome, error) {
-	j := &job{ctx: ctx, work: w, foot: foot, done: make(chan struct{})}
+	j := &job{ctx: ctx, work: w, foot: foot, most: most, done: make(chan struct{})}
 	c.mu.Lock()
 	if c.away == nil {
 		c.away, c.moved = map[string]bool{}, make(chan struct{}, 1)
@@ -297,13 +298,14 @@ func (c *combiner) together(db *DB, jobs []*job) {
 		}
 		lost.add(o)
 		last = &o
-		if attempt++; attempt == db.cfg.MaxAttempts {
-			err := db.giveUp(w, lost, db.cfg.MaxAttempts)
-			for _, j := range jobs {
-				j.end(outcome{}, err)
+		attempt++
+		jobs = slices.DeleteFunc(jobs, func(j *job) bool {
+			last := attempt >= j.most
+			if last {
+				j.end(outcome{}, db.giveUp(w, lost, attempt))
 			}
-			return
-		}
+			return last
+		})
 		c.letGo(jobs)
 		if db.overtaken(db.ctx, o) == nil {
 			_ = db.pause(db.ctx, attempt-1) // hold notices that the replica has ended

@@ -33,7 +33,7 @@ func TestEncodeFails(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		defer func() { panicked = recover() }()
-		return nil, db.Update(ctx, func(tx mvcc.DBTx) error {
+		return nil, db.Update(ctx, nil, func(tx mvcc.DBTx) error {
 			a.In(tx).Set("x", v)
 			return nil
 		})

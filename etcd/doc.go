@@ -11,7 +11,7 @@
 //		Schema: schema,
 //	})
 //	...
-//	err = db.Update(ctx, func(tx mvcc.DBTx) error {
+//	err = db.Update(ctx, nil, func(tx mvcc.DBTx) error {
 //		in := accounts.In(tx)
 //		from, _ := in.Get("alice")
 //		...

@@ -69,8 +69,8 @@ func (e *UnknownError) Wait(ctx context.Context) (committed bool, err error) {
 	}
 }
 
-// A ConflictError says that a transaction has run [Config.MaxAttempts] times, and that something
-// that it had read was written by others each time: nothing was committed. It wraps
+// A ConflictError says that a transaction has run MaxAttempts times, of its options or [Config], and
+// that others wrote a record that it had read each time: nothing was committed. It wraps
 // [mvcc.ErrConflict].
 type ConflictError struct {
 	Attempts int

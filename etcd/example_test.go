@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log"
 	"time"
 
@@ -31,7 +32,7 @@ func Example() {
 	defer db.Close()
 
 	full := errors.New("the train is full")
-	err = db.Update(ctx, func(tx mvcc.DBTx) error {
+	err = db.Update(ctx, nil, func(tx mvcc.DBTx) error {
 		in := seats.In(tx)
 		for seat := 1; seat <= 100; seat++ {
 			if !in.Has(seat) {
@@ -55,6 +56,52 @@ func Example() {
 		}
 		return nil
 	})
+}
+
+// A database is an [mvcc.DB], for one process, or an [etcd.DB], for several. A program declares the
+// methods that it calls.
+type database interface {
+	Update(ctx context.Context, opts *mvcc.TxOptions, fn func(tx mvcc.DBTx) error) error
+	View(fn func(s mvcc.DBSnapshot) error) error
+	Snapshot() mvcc.DBSnapshot
+	SnapshotAt(epoch uint64) (mvcc.DBSnapshot, error)
+	Watch(ctx context.Context, opts *mvcc.DBWatchOptions) iter.Seq2[mvcc.DBCommit, error]
+	Follow(ctx context.Context, opts *mvcc.FollowOptions, begin func(s mvcc.DBSnapshot) error,
+		apply func(c mvcc.DBCommit) error) error
+	Position(epoch uint64) mvcc.Position
+	Diff(newer, older mvcc.DBSnapshot) mvcc.DBCommit
+	Epoch() uint64
+}
+
+// A table is an [mvcc.Map] or an [etcd.Table].
+type table interface {
+	In(tx mvcc.DBTx) mvcc.Tx[string, int]
+}
+
+var _, _ = database((*etcd.DB)(nil)), table((*etcd.Table[string, int])(nil))
+
+func transfer(ctx context.Context, db database, accounts table, n int) error {
+	return db.Update(ctx, &mvcc.TxOptions{Name: "transfer"}, func(tx mvcc.DBTx) error {
+		in := accounts.In(tx)
+		has, _ := in.Get("ann")
+		in.Set("ann", has-n)
+		in.Merge("bob", func(old int, _ bool) int { return old + n })
+		return nil
+	})
+}
+
+// The same program runs in one process, as here, or with a database and a table of package etcd.
+func ExampleDB_Update() {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	accounts := mvcc.NewTable[string, int](db, "accounts", nil)
+	accounts.Set("ann", 50)
+	if err := transfer(context.Background(), db, accounts, 20); err != nil {
+		log.Fatal(err)
+	}
+	has, _ := accounts.Get("bob")
+	fmt.Println(has)
+	// Output: 20
 }
 
 // A job that a worker does not finish in time goes back to the queue, whichever process it was, and

@@ -292,7 +292,7 @@ func (d *dues[K, V]) sweep(ctx context.Context, keys []K) error {
 		}
 		return nil
 	}
-	err := apart(func() error { return d.db.update(ctx, nil, try) })
+	err := apart(func() error { return d.db.update(ctx, nil, d.db.cfg.MaxAttempts, try) })
 	switch {
 	case err == nil:
 		d.later(notes)

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/mvccmap/mvccmap/internal/seam/replicate"
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Sync waits until this process has applied all that had been committed, by any process, when Sync
@@ -20,6 +23,32 @@ func (db *DB) Sync(ctx context.Context) (revision uint64, err error) {
 		return 0, err
 	}
 	return revision, db.come(ctx, revision)
+}
+
+type fresh struct{}
+
+// Fresh returns a context under which an [DB.Update] that writes nothing, or returns an error of its
+// function or of a unique index, has read all commits, of any process, before the call of Update.
+// After the function Update calls [DB.Sync] then, which costs a round trip, and calls the function
+// once more if this process was behind. It returns the error of Sync. An Update that writes has no
+// further round trip.
+func Fresh(ctx context.Context) context.Context { return context.WithValue(ctx, fresh{}, true) }
+
+// attempt is one attempt of a transaction, and does what [Fresh] says.
+func (db *DB) attempt(ctx context.Context, fn func(tx mvcc.DBTx) error) (*replicate.Work, error) {
+	at := db.applied.now()
+	w, err := db.hooks.Attempt(fn)
+	if ctx.Value(fresh{}) == nil || err == nil && w.Writes() > 0 {
+		return w, err
+	}
+	newest, failed := db.Sync(ctx)
+	switch {
+	case failed != nil:
+		return nil, failed
+	case newest > at:
+		return db.hooks.Attempt(fn)
+	}
+	return w, err
 }
 
 // WaitFor waits until this process has applied all that was committed up to a revision: one that

@@ -19,9 +19,11 @@ type observation struct {
 }
 
 // observed is update, with Options.Observe told of it, between the two calls of Options.Around.
-func (db *DB) observed(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) (err error) {
+func (db *DB) observed(
+	ctx context.Context, own mvcc.TxOptions, fn func(tx mvcc.DBTx) error,
+) (err error) {
 	if db.schema.around != nil {
-		inside, after := db.schema.around(ctx, name, "")
+		inside, after := db.schema.around(ctx, own.Name, "")
 		if after != nil {
 			defer after()
 		}
@@ -30,17 +32,17 @@ func (db *DB) observed(ctx context.Context, name string, fn func(tx mvcc.DBTx) e
 		}
 	}
 	if db.schema.observe == nil {
-		return db.update(ctx, nil, fn)
+		return db.update(ctx, nil, own.MaxAttempts, fn)
 	}
 	o := &observation{tell: db.schema.observe, since: time.Now()}
-	o.now.Context, o.now.Name = ctx, name
+	o.now.Context, o.now.Name = ctx, own.Name
 	defer func() {
 		if !o.finished { // it has panicked, or the goroutine ends
 			o.now.Panicked = o.now.Epoch == 0
 			o.end(nil, true)
 		}
 	}()
-	err = db.update(ctx, o, fn)
+	err = db.update(ctx, o, own.MaxAttempts, fn)
 	o.end(err, true)
 	return err
 }

@@ -21,7 +21,7 @@ func InParts[T any](
 	commit := func() {
 		for err == nil && len(some) > 0 {
 			n := min(most, len(some))
-			err = db.Update(ctx, func(tx mvcc.DBTx) error {
+			err = db.Update(ctx, nil, func(tx mvcc.DBTx) error {
 				for _, item := range some[:n] {
 					if err := fn(tx, item); err != nil {
 						return err

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +15,10 @@ import (
 // Update calls fn with a transaction over the tables, which reads the state that this process has
 // applied, and commits its writes in etcd, if nothing that it has read was written meanwhile by any
 // process; otherwise it waits until this process has applied the commit that was in the way, and
-// calls fn again, up to [Config.MaxAttempts] times. So transactions that write are strictly
+// calls fn again, up to MaxAttempts times. So transactions that write are strictly
 // serializable over all processes, however far behind the process is. One that writes nothing has
 // the promises of [DB.View], and asks nobody; and so does one whose function returns an error,
-// which Update returns unchanged, or that a unique index does not allow: call [DB.Sync] before, if
-// it matters that it has read the newest state.
+// which Update returns unchanged, or that a unique index does not allow: see [Fresh].
 //
 // When Update returns nil, this process has applied the commit: reads afterwards include it; unless
 // ctx ended, or the replica failed, after the commit. The functions given to OnCommit are called
@@ -35,36 +35,42 @@ import (
 // and that of [DB.Err]. A process that is cut off learns that within [Config.RequestTimeout] and
 // ResolveTimeout. After ctx has ended Update goes on for up to [Config.ResolveTimeout] if it has to
 // find out the outcome of a request.
-func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
-	return db.UpdateNamed(ctx, "", fn)
-}
-
-// UpdateNamed is [DB.Update] with a name, which [mvcc.Options.Observe] and [mvcc.Options.Around]
-// are told of, if [NewSchema] was given them. Observe is told of each attempt: of one that others
-// were in the way of with a [*ConflictError], when the replica has applied their writes, and of one
-// that was not answered with an [ErrUnanswered]. A transaction that has read nothing is one
-// attempt, however often it is sent.
-func (db *DB) UpdateNamed(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) error {
-	if ctx == nil {
+//
+// opts may be nil. Its MaxAttempts is [Config.MaxAttempts] by default; Isolation has no meaning, for
+// every transaction is serializable. [mvcc.Options.Observe] and [mvcc.Options.Around] are told of
+// Name, if [NewSchema] was given them. Observe is told of each attempt: of one that others were in
+// the way of with a [*ConflictError], when the replica has applied their writes, and of one that
+// was not answered with an [ErrUnanswered]. A transaction that has read nothing is one attempt,
+// however often it is sent.
+func (db *DB) Update(ctx context.Context, opts *mvcc.TxOptions, fn func(tx mvcc.DBTx) error) error {
+	var own mvcc.TxOptions
+	if opts != nil {
+		own = *opts
+	}
+	switch own.MaxAttempts = cmp.Or(own.MaxAttempts, db.cfg.MaxAttempts); {
+	case ctx == nil:
 		panic("etcd: Update: ctx is nil, want context.Background() or another one")
-	}
-	if fn == nil {
+	case fn == nil:
 		panic("etcd: Update: fn is nil")
+	case own.MaxAttempts < 0:
+		panic(fmt.Sprintf("etcd: TxOptions.MaxAttempts is %d, want 0 or more", own.MaxAttempts))
 	}
-	return db.observed(ctx, name, fn)
+	return db.observed(ctx, own, fn)
 }
 
-func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBTx) error) error {
+func (db *DB) update(
+	ctx context.Context, seen *observation, most int, fn func(tx mvcc.DBTx) error,
+) error {
 	var at *place // in the line
 	var last *replicate.Work
 	var lost losses
 	defer func() { db.line.leave(at) }()
-	for attempt := range db.cfg.MaxAttempts {
+	for attempt := range most {
 		if err := db.goOn(ctx); err != nil {
 			return err
 		}
 		seen.begin()
-		w, err := db.hooks.Attempt(fn)
+		w, err := db.attempt(ctx, fn)
 		if err != nil {
 			return err
 		}
@@ -86,7 +92,7 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 		case !w.Blind && db.turn(ctx, w, &at, foot, attempt > 0):
 			o = outcome{conflict: true, rev: db.applied.now()}
 		case w.Blind || w.Merges():
-			o, err = db.blind.commit(ctx, db, w, foot)
+			o, err = db.blind.commit(ctx, db, w, foot, most)
 		default:
 			o, err = db.commitOne(ctx, w)
 		}
@@ -114,7 +120,7 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 		if err := db.overtaken(ctx, o); err != nil {
 			return err
 		}
-		if attempt+1 == db.cfg.MaxAttempts {
+		if attempt+1 == most {
 			break
 		}
 		seen.lost(db, w, o) // must follow: the commit in the way is known by now
@@ -122,7 +128,7 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 			return err
 		}
 	}
-	return db.giveUp(last, lost, db.cfg.MaxAttempts)
+	return db.giveUp(last, lost, most)
 }
 
 // losses are the outcomes of the attempts of a transaction.

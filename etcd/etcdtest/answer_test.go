@@ -42,7 +42,7 @@ func TestTooLarge(t *testing.T) {
 			require.NoError(t, err)
 			defer p.Close()
 			for _, reads := range []bool{false, true} {
-				err := p.Update(within(t), func(tx mvcc.DBTx) error {
+				err := p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 					if reads {
 						a.In(tx).Has("x")
 					}
@@ -78,7 +78,7 @@ func TestUnanswered(t *testing.T) {
 	})
 	for name, add := range adders {
 		p.wire.fault.Store(&f)
-		err := p.Update(within(t), add(p))
+		err := p.Update(within(t), nil, add(p))
 		require.ErrorIs(t, err, etcd.ErrUnanswered, name)
 		require.ErrorContains(t, err, "2 attempts")
 		require.NotErrorIs(t, err, mvcc.ErrConflict)
@@ -112,17 +112,17 @@ func TestCutOffEnds(t *testing.T) {
 					return nil
 				}
 			}
-			err := ends(func() error { return p.Update(context.Background(), add(p)) })
+			err := ends(func() error { return p.Update(context.Background(), nil, add(p)) })
 			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
 			for range 3 {
-				err = ends(func() error { return p.Update(context.Background(), add(p)) })
+				err = ends(func() error { return p.Update(context.Background(), nil, add(p)) })
 				require.ErrorIs(t, err, etcd.ErrUnanswered)
 			}
 			err = ends(func() error { _, err := p.Sync(context.Background()); return err })
 			require.ErrorIs(t, err, etcd.ErrUnanswered)
 			require.NotErrorIs(t, err, context.DeadlineExceeded)
 			p.gate.set(false)
-			require.Eventually(t, func() bool { return p.Update(within(t), add(p)) == nil }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return p.Update(within(t), nil, add(p)) == nil }, patience, time.Millisecond)
 		})
 	}
 }
@@ -143,7 +143,7 @@ func TestCutOffAfterCommit(t *testing.T) {
 		return send(context.WithoutCancel(ctx)) // however long that takes
 	})
 	var at uint64
-	err := p.Update(context.Background(), func(tx mvcc.DBTx) error {
+	err := p.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
 		p.a.In(tx).Set("x", 2)
 		tx.OnCommit(func(rev uint64) { at = rev })
 		return nil
@@ -221,7 +221,7 @@ func TestPasswordChanged(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return said() > 0 }, patience, time.Millisecond)
 	for range 3 { // by now no request goes out over the connection that was cut
-		err := p.Update(ctx, adders["read and written"](p))
+		err := p.Update(ctx, nil, adders["read and written"](p))
 		require.ErrorIs(t, err, rpctypes.ErrAuthFailed)
 		require.NotErrorIs(t, err, etcd.ErrOutcomeUnknown)
 	}
@@ -256,7 +256,7 @@ func TestAnotherCluster(t *testing.T) {
 			if broken {
 				p.wire.once(func(context.Context, func(context.Context) error) error { return errBroken })
 			}
-			err := p.Update(within(t), adders["read and written"](p))
+			err := p.Update(within(t), nil, adders["read and written"](p))
 			var unknown *etcd.UnknownError
 			require.ErrorAs(t, err, &unknown)
 			require.ErrorIs(t, err, etcd.ErrHistoryLost)

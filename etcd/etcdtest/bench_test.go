@@ -64,7 +64,7 @@ func side(b *testing.B, by string, goroutines int, do func(g int) error) {
 
 // adding moves 1 from a key to another one, or adds 1 to it if they are the same.
 func adding(p *process, from, to string) error {
-	return p.Update(context.Background(), func(tx mvcc.DBTx) error {
+	return p.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
 		in := p.a.In(tx)
 		v, _ := in.Get(from)
 		in.Set(from, v-1)
@@ -126,7 +126,7 @@ func BenchmarkUpdate(b *testing.B) {
 func BenchmarkBlindWrites(b *testing.B) {
 	_, _, p, client := three(b)
 	side(b, "etcd", 64, func(g int) error {
-		return p.Update(context.Background(), func(tx mvcc.DBTx) error {
+		return p.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
 			p.a.In(tx).Set(fmt.Sprint(g), 1)
 			return nil
 		})
@@ -141,7 +141,7 @@ func BenchmarkBlindWrites(b *testing.B) {
 func BenchmarkCrowd(b *testing.B) {
 	_, _, p, _ := three(b)
 	own := func(g int, merges bool) error {
-		return p.Update(context.Background(), func(tx mvcc.DBTx) error {
+		return p.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
 			in, key := p.a.In(tx), fmt.Sprint("own", g)
 			v, _ := in.Get(key)
 			if in.Set(key, v+1); merges {
@@ -166,7 +166,7 @@ func BenchmarkFarAway(b *testing.B) {
 		})
 	})
 	side(b, "blind", 64, func(g int) error {
-		return far.Update(context.Background(), func(tx mvcc.DBTx) error {
+		return far.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
 			far.a.In(tx).Set(fmt.Sprint(g), 1)
 			return nil
 		})
@@ -211,7 +211,7 @@ func BenchmarkSum(b *testing.B) {
 			})
 		}
 		side(b, by, 1, func(int) error {
-			return p.Update(context.Background(), func(tx mvcc.DBTx) error { return sumUp(p, tx) })
+			return p.Update(context.Background(), nil, func(tx mvcc.DBTx) error { return sumUp(p, tx) })
 		})
 		stop()
 		writers.Wait()
@@ -226,7 +226,7 @@ func BenchmarkCounter(b *testing.B) {
 		all, clients = append(all, open(b, c, prefix, nil)), append(clients, dial(b, c))
 	}
 	side(b, "etcd", 48, func(g int) error {
-		return all[g%3].Update(context.Background(), adders["merged"](all[g%3]))
+		return all[g%3].Update(context.Background(), nil, adders["merged"](all[g%3]))
 	})
 	side(b, "stm", 48, func(g int) error { return addingSTM(clients[g%3], "x", "x") })
 }

@@ -20,7 +20,7 @@ func TestCombinedCutOff(t *testing.T) {
 		ends.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			if err := p.Update(ctx, adders["merged"](p)); ctx.Err() == nil {
+			if err := p.Update(ctx, nil, adders["merged"](p)); ctx.Err() == nil {
 				t.Error("it ended before its context:", err)
 			}
 		})
@@ -34,7 +34,7 @@ func TestCombinedCutOff(t *testing.T) {
 	}
 	p.gate.set(false)
 	<-ended
-	require.NoError(t, p.Update(within(t), adders["merged"](p)))
+	require.NoError(t, p.Update(within(t), nil, adders["merged"](p)))
 	v, _ := p.a.Load("x")
 	require.Equal(t, 1, v, "one that had ended was committed")
 }

@@ -299,7 +299,7 @@ func TestJanitor(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 2 {
 		for ctx := within(t); ; time.Sleep(10 * time.Millisecond) { // the machine may be too busy
-			err := p.Update(ctx, func(tx mvcc.DBTx) error {
+			err := p.Update(ctx, nil, func(tx mvcc.DBTx) error {
 				p.a.In(tx).Set("x", i)
 				return nil
 			})
@@ -364,7 +364,7 @@ func TestSlotGone(t *testing.T) {
 				return errBroken
 			})
 		}
-		err := p.Update(within(t), func(tx mvcc.DBTx) error {
+		err := p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 			p.a.In(tx).Set("x", i)
 			return nil
 		})

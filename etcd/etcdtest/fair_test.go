@@ -22,7 +22,7 @@ func crowd(t *testing.T, p *process, goroutines int, fn func(g int, tx mvcc.DBTx
 		all.Go(func() {
 			for range 10 {
 				runs := 0
-				if err := p.Update(within(t), func(tx mvcc.DBTx) error {
+				if err := p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 					runs++
 					fn(g, tx)
 					return nil
@@ -73,7 +73,7 @@ func TestLongReader(t *testing.T) {
 	p.set(t, p.a, "x", 1)
 	sent, gate, reader, runs := make(chan bool), make(chan bool), make(chan error), 0
 	go func() {
-		reader <- p.Update(within(t), func(tx mvcc.DBTx) error {
+		reader <- p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 			switch err := sumUp(p, tx); {
 			case err != nil:
 				return err
@@ -120,7 +120,7 @@ func stopped(t *testing.T, p *process, fn func(in mvcc.Tx[string, int])) (goOn f
 func begun(t *testing.T, p *process, fn func(in mvcc.Tx[string, int])) (done chan error) {
 	done = make(chan error, 1)
 	go func() {
-		done <- p.Update(within(t), func(tx mvcc.DBTx) error {
+		done <- p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 			fn(p.a.In(tx))
 			return nil
 		})

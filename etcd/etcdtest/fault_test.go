@@ -35,7 +35,7 @@ func TestOutcomes(t *testing.T) {
 				p.set(t, p.a, "x", 10)
 				for i := range 3 {
 					p.wire.once(f)
-					require.NoError(t, p.Update(within(t), add(p)))
+					require.NoError(t, p.Update(within(t), nil, add(p)))
 					v, _ := p.a.Load("x")
 					require.Equal(t, 11+i, v)
 				}
@@ -54,7 +54,7 @@ func TestOutcomes(t *testing.T) {
 					late <- send
 					return errBroken
 				})
-				require.NoError(t, p.Update(within(t), add(p)))
+				require.NoError(t, p.Update(within(t), nil, add(p)))
 				require.NoError(t, (<-late)(within(t)))
 				_, err := p.Sync(within(t))
 				require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestOutcomeUnknown(t *testing.T) {
 				return errBroken
 			})
 			p.wire.fault.Store(&f)
-			err := p.Update(within(t), adders["read and written"](p))
+			err := p.Update(within(t), nil, adders["read and written"](p))
 			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
 			var unknown *etcd.UnknownError
 			require.ErrorAs(t, err, &unknown)
@@ -144,12 +144,12 @@ func TestOutcomeUnknown(t *testing.T) {
 			}
 			_, err = p.Sync(within(t))
 			require.NoError(t, err)
-			require.NoError(t, p.Update(within(t), adders["read and written"](p)))
+			require.NoError(t, p.Update(within(t), nil, adders["read and written"](p)))
 			v, _ := p.a.Load("x")
 			require.Equal(t, want, v)
 			require.EqualValues(t, 1, p.Stats().Unknown)
 			p.wire.fault.Store(&f)
-			require.ErrorAs(t, p.Update(within(t), adders["read and written"](p)), &unknown)
+			require.ErrorAs(t, p.Update(within(t), nil, adders["read and written"](p)), &unknown)
 			require.NoError(t, p.Close())
 			_, err = unknown.Wait(within(t))
 			require.ErrorIs(t, err, etcd.ErrClosed)
@@ -173,7 +173,7 @@ func TestContextEnds(t *testing.T) {
 			cancel(mine)
 			return inner.Err()
 		})
-		err := p.Update(ctx, adders["read and written"](p))
+		err := p.Update(ctx, nil, adders["read and written"](p))
 		if applied {
 			require.NoError(t, err)
 		} else {
@@ -274,7 +274,7 @@ func TestHistoryLost(t *testing.T) {
 		require.ErrorIs(t, err, etcd.ErrHistoryLost)
 	}
 	require.ErrorIs(t, <-followed, etcd.ErrHistoryLost)
-	require.ErrorIs(t, p.Update(within(t), adders["merged"](p)), etcd.ErrHistoryLost)
+	require.ErrorIs(t, p.Update(within(t), nil, adders["merged"](p)), etcd.ErrHistoryLost)
 	v, _ := p.a.Load("x")
 	require.Equal(t, 2, v)
 }
@@ -290,7 +290,7 @@ func TestNoSpace(t *testing.T) {
 	require.NoError(t, err)
 	defer p.Close()
 	for i := 0; ; i++ {
-		err := p.Update(within(t), func(tx mvcc.DBTx) error {
+		err := p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 			texts.In(tx).Has(i) // not blind
 			texts.In(tx).Set(i, make([]byte, 40_000))
 			return nil
@@ -320,7 +320,7 @@ func TestClose(t *testing.T) {
 	})
 	done := make(chan error, 1)
 	go func() {
-		done <- p.Update(within(t), adders["read and written"](p))
+		done <- p.Update(within(t), nil, adders["read and written"](p))
 	}()
 	<-sent
 	closed := make(chan error, 1)

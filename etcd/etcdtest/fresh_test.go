@@ -2,11 +2,14 @@ package etcdtest
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // WaitFor a revision that Epoch has told of in another process comes to an end, though nothing was
@@ -30,6 +33,47 @@ func TestWaitForEpoch(t *testing.T) {
 	require.Empty(t, done)
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
+}
+
+// An Update that writes nothing, or whose function fails, has seen the commits of others if it is
+// fresh; else it has seen those that the process has.
+func TestFresh(t *testing.T) {
+	t.Parallel()
+	for name, old := range map[string]error{"nothing written": nil, "error": errors.New("mine")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, prefix := shared(t), newPrefix()
+			hold, goOn := make(chan bool), make(chan bool)
+			release := sync.OnceFunc(func() { close(goOn) })
+			p := open(t, c, prefix, func(cfg *etcd.Config) {
+				received(cfg, func(context.Context, any) {
+					select {
+					case <-hold:
+						<-goOn
+					default:
+					}
+				})
+			})
+			t.Cleanup(release)
+			q := open(t, c, prefix, nil)
+			close(hold)
+			q.set(t, q.a, "x", 1)
+			var seen []int
+			read := func(tx mvcc.DBTx) error {
+				v, _ := p.a.In(tx).Get("x")
+				if seen = append(seen, v); v == 0 {
+					return old
+				}
+				return nil
+			}
+			require.Equal(t, old, p.Update(within(t), nil, read))
+			require.NoError(t, p.Update(etcd.Fresh(within(t)), &mvcc.TxOptions{MaxAttempts: 1}, func(tx mvcc.DBTx) error {
+				defer release()
+				return read(tx)
+			}))
+			require.Equal(t, []int{0, 0, 1}, seen)
+		})
+	}
 }
 
 // Sync that is under way when Close is called says that the database is closed.

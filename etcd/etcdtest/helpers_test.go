@@ -194,7 +194,7 @@ func (r *receiver) RecvMsg(msg any) error {
 // update commits the writes of fn.
 func (p *process) update(t testing.TB, fn func(tx mvcc.DBTx)) {
 	t.Helper()
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	require.NoError(t, p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 		fn(tx)
 		return nil
 	}))

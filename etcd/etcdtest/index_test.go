@@ -176,7 +176,7 @@ func TestUniqueRaces(t *testing.T) {
 		for n, s := range all {
 			work.Go(func() {
 				<-begin
-				err := s.Update(within(t), func(tx mvcc.DBTx) error {
+				err := s.Update(within(t), nil, func(tx mvcc.DBTx) error {
 					s.items.In(tx).Set(1000*n+i, item{fmt.Sprint("same", i), 1000*n + i, 0})
 					return nil
 				})
@@ -221,7 +221,7 @@ func TestIndexFunctionsDiffer(t *testing.T) {
 	p, items := opened(prefix, same, text)
 	q, _ := opened(prefix, upper, text)
 	set := func() error {
-		return p.Update(within(t), func(tx mvcc.DBTx) error {
+		return p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 			items.In(tx).Set(1, "a")
 			return nil
 		})

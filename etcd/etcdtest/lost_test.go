@@ -76,7 +76,7 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 	p.gate.set(true)
 	require.NoError(t, c.Restore(backup))
 	p.gate.set(false)
-	err := p.Update(within(t), func(tx mvcc.DBTx) error {
+	err := p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 		p.a.In(tx).Set("y", 1)
 		return nil
 	})
@@ -135,7 +135,7 @@ func historyLostUnseen(t *testing.T, lost error) {
 		return cmp.Or(err, lost)
 	})
 	done := make(chan error, 1)
-	go func() { done <- p.Update(ctx, adders["read and written"](p)) }()
+	go func() { done <- p.Update(ctx, nil, adders["read and written"](p)) }()
 	<-sent
 	require.Never(t, func() bool { return len(done) > 0 }, 500*time.Millisecond, 50*time.Millisecond)
 	cancel() // it was committed, and has not come

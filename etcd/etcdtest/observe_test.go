@@ -42,7 +42,7 @@ func TestObserved(t *testing.T) {
 	// update runs a transaction that q is in the way of some times.
 	update := func(conflicts int, end func() error) error {
 		told = nil
-		return p.UpdateNamed(within(t), "transfer", func(tx mvcc.DBTx) error {
+		return p.Update(within(t), &mvcc.TxOptions{Name: "transfer"}, func(tx mvcc.DBTx) error {
 			a.In(tx).Get("x")
 			a.In(tx).Set("y", 1)
 			if conflicts > 0 {

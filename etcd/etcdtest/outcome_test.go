@@ -20,11 +20,11 @@ func TestSentAgainAfterOthers(t *testing.T) {
 			for i := range 3 {
 				p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
 					_ = send(ctx)
-					require.NoError(t, q.Update(within(t), adders["read and written"](q)))
+					require.NoError(t, q.Update(within(t), nil, adders["read and written"](q)))
 					q.set(t, q.a, "other", i)
 					return send(ctx)
 				})
-				require.NoError(t, p.Update(within(t), add(p)))
+				require.NoError(t, p.Update(within(t), nil, add(p)))
 				_, err := p.Sync(within(t))
 				require.NoError(t, err)
 				v, _ := p.a.Load("x")
@@ -48,7 +48,7 @@ func TestSentAgainAfterDeletion(t *testing.T) {
 		q.delete(t, q.a, "x")
 		return send(ctx)
 	})
-	require.NoError(t, p.Update(within(t), adders["read and written"](p)))
+	require.NoError(t, p.Update(within(t), nil, adders["read and written"](p)))
 	_, err := p.Sync(within(t))
 	require.NoError(t, err)
 	_, has := p.a.Load("x")
@@ -72,7 +72,7 @@ func TestSentAgainAfterRefusal(t *testing.T) {
 		})
 		return err
 	})
-	require.NoError(t, p.Update(within(t), adders["read and written"](p)))
+	require.NoError(t, p.Update(within(t), nil, adders["read and written"](p)))
 	v, _ := p.a.Load("x")
 	require.Equal(t, 1, v)
 }

@@ -169,7 +169,7 @@ func TestRollingCodec(t *testing.T) {
 		users.In(tx).Set(1, userOne{"ann"})
 	})
 	set := func(p *process, users *etcd.Table[int, userTwo], key int, u userTwo) error {
-		return p.Update(within(t), func(tx mvcc.DBTx) error {
+		return p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 			users.In(tx).Set(key, u)
 			return nil
 		})
@@ -320,7 +320,7 @@ func TestBrokenRecord(t *testing.T) {
 	require.NoError(t, q.WaitFor(within(t), p.set(t, p.a, "y", 2)))
 	var broken *etcd.CodecError
 	require.ErrorAs(t, narrow.Broken("x"), &broken)
-	require.ErrorAs(t, q.Update(within(t), func(tx mvcc.DBTx) error {
+	require.ErrorAs(t, q.Update(within(t), nil, func(tx mvcc.DBTx) error {
 		v, _ := narrow.In(tx).Get("x")
 		narrow.In(tx).Set("z", v)
 		return nil
@@ -385,7 +385,7 @@ func TestRollingKeepsFields(t *testing.T) {
 					},
 				} {
 					for key, field := range map[int]string{1: "", 2: "Mail", 3: "Tel", 4: ""} {
-						err := p.Update(within(t), func(tx mvcc.DBTx) error {
+						err := p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 							write(users.In(tx), key)
 							return nil
 						})
@@ -401,7 +401,7 @@ func TestRollingKeepsFields(t *testing.T) {
 			}
 			early := make(chan error, 1)
 			go func() {
-				early <- one.Update(within(t), func(tx mvcc.DBTx) error {
+				early <- one.Update(within(t), nil, func(tx mvcc.DBTx) error {
 					ones.In(tx).Set(2, userOne{"new"})
 					return nil
 				})
@@ -415,7 +415,7 @@ func TestRollingKeepsFields(t *testing.T) {
 				require.NoError(t, err)
 				writes(again, users)
 			}
-			require.Error(t, two.Update(within(t), func(tx mvcc.DBTx) error {
+			require.Error(t, two.Update(within(t), nil, func(tx mvcc.DBTx) error {
 				twos.In(tx).Set(3, userTwo{"cid", "c@"})
 				return nil
 			}))

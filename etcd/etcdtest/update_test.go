@@ -93,7 +93,7 @@ func TestUpdateWaits(t *testing.T) {
 	defer release()
 	done := make(chan error, 1)
 	go func() {
-		done <- p.Update(within(t), func(tx mvcc.DBTx) error {
+		done <- p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 			slow.In(tx).Set("x", 1)
 			return nil
 		})
@@ -213,12 +213,12 @@ func TestRefused(t *testing.T) {
 	p := open(t, c, prefix, nil)
 	rev := p.set(t, p.a, "x", 1)
 	mine := errors.New("mine")
-	require.ErrorIs(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	require.ErrorIs(t, p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 		p.a.In(tx).Set("x", 2)
 		return mine
 	}), mine)
 	var large *etcd.TooLargeError
-	require.ErrorAs(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	require.ErrorAs(t, p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 		for i := range 127 {
 			p.a.In(tx).Set(fmt.Sprint(i), 2)
 		}
@@ -226,14 +226,14 @@ func TestRefused(t *testing.T) {
 	}), &large)
 	require.Equal(t, 129, large.Ops)
 	require.ErrorContains(t, large, "127 records")
-	require.ErrorIs(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	require.ErrorIs(t, p.Update(within(t), nil, func(tx mvcc.DBTx) error {
 		p.a.In(tx).Set("x", 2)
 		require.Error(t, tx.Commit())
 		return nil
 	}), mvcc.ErrTxDone)
 	ended, cancel := context.WithCancelCause(within(t))
 	cancel(mine)
-	require.ErrorIs(t, p.Update(ended, func(mvcc.DBTx) error { return nil }), mine)
+	require.ErrorIs(t, p.Update(ended, nil, func(mvcc.DBTx) error { return nil }), mine)
 	require.Equal(t, rev, p.Epoch())
 	p.update(t, func(tx mvcc.DBTx) { // as many as fit
 		for i := range 126 {
@@ -258,7 +258,7 @@ func TestRefused(t *testing.T) {
 	require.Equal(t, 300+7*300, p.b.Len())
 	runs := 0
 	q := open(t, c, prefix, func(cfg *etcd.Config) { cfg.MaxAttempts = 3 })
-	err := q.Update(within(t), func(tx mvcc.DBTx) error {
+	err := q.Update(within(t), nil, func(tx mvcc.DBTx) error {
 		runs++
 		q.a.In(tx).Get("x")
 		q.a.In(tx).Set("y", 1)
@@ -269,7 +269,7 @@ func TestRefused(t *testing.T) {
 	require.ErrorContains(t, err, `over table "a", key x: 3 attempts`)
 	require.Equal(t, 3, runs)
 	require.NoError(t, p.Close())
-	require.ErrorIs(t, p.Update(within(t), func(mvcc.DBTx) error { return nil }), etcd.ErrClosed)
+	require.ErrorIs(t, p.Update(within(t), nil, func(mvcc.DBTx) error { return nil }), etcd.ErrClosed)
 	v, _ := p.a.Load("x")
 	require.Equal(t, 3, v, "what was there can be read")
 }

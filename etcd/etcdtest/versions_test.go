@@ -32,7 +32,7 @@ func TestUpgrade(t *testing.T) {
 		for kind := range adders {
 			work.Go(func() {
 				for ; !over.Load(); commits.Add(1) {
-					if err := p.Update(within(t), adders[kind](p)); err != nil {
+					if err := p.Update(within(t), nil, adders[kind](p)); err != nil {
 						t.Errorf("%s: %v", kind, err)
 					}
 				}

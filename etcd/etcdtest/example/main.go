@@ -91,7 +91,7 @@ func runBank(ctx context.Context, endpoints []string) error {
 		return err
 	}
 	defer b.Close()
-	if err := b.Update(ctx, func(tx mvcc.DBTx) error { // once, whichever bank comes first
+	if err := b.Update(ctx, nil, func(tx mvcc.DBTx) error { // once, whichever bank comes first
 		for i := 0; i < accounts && !b.accounts.In(tx).Has(i); i++ {
 			b.accounts.In(tx).Set(i, balance)
 		}
@@ -117,7 +117,7 @@ func runBank(ctx context.Context, endpoints []string) error {
 
 // transfer moves money from one account to another one.
 func (b *bank) transfer(ctx context.Context, from, to, amount int) error {
-	return b.Update(ctx, func(tx mvcc.DBTx) error {
+	return b.Update(ctx, nil, func(tx mvcc.DBTx) error {
 		in := b.accounts.In(tx)
 		has, _ := in.Get(from)
 		if has < amount || from == to {

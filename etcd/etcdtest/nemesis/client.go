@@ -211,7 +211,7 @@ const (
 func (c *client) update(r *replica, fn func(tx mvcc.DBTx) error) ending {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	err := r.Update(ctx, fn)
+	err := r.Update(ctx, nil, fn)
 	switch {
 	case err == nil:
 		c.tell(line{At: now()})
