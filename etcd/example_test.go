@@ -2,10 +2,14 @@ package etcd_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"iter"
 	"log"
+	"os"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -56,6 +60,30 @@ func Example() {
 		}
 		return nil
 	})
+}
+
+// A cluster that asks for TLS and a user. The password is read again whenever etcd asks for it, so it
+// can be changed while the program runs.
+func ExampleConfig() {
+	authority, err := os.ReadFile("/etc/shop/ca.pem")
+	if err != nil {
+		log.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	_ = etcd.Config{
+		Client: clientv3.Config{
+			Endpoints: []string{"https://10.0.0.1:2379"},
+			Username:  "shop",
+			TLS:       &tls.Config{RootCAs: roots},
+		},
+		Password: func(context.Context) (string, error) {
+			password, err := os.ReadFile("/etc/shop/password")
+			return strings.TrimSpace(string(password)), err
+		},
+		Prefix: "shop/",
+		Schema: etcd.NewSchema(nil),
+	}
 }
 
 // A database is an [mvcc.DB], for one process, or an [etcd.DB], for several. A program declares the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -48,4 +49,43 @@ func InParts[T any](
 	}
 	commit()
 	return done, err
+}
+
+// Import sets all records of a sequence, in parts, as [InParts] does, and returns how many were
+// committed.
+func (t *Table[K, V]) Import(
+	ctx context.Context, db *DB, records iter.Seq2[K, V],
+) (done int, err error) {
+	type record struct {
+		key   K
+		value V
+	}
+	return InParts(ctx, db, func(yield func(record) bool) {
+		records(func(k K, v V) bool { return yield(record{k, v}) })
+	}, func(tx mvcc.DBTx, r record) error {
+		t.In(tx).Set(r.key, r.value)
+		return nil
+	})
+}
+
+// Clear deletes all records that this process knows when it is called, in parts, as [InParts] does,
+// and returns the number of keys for which that was committed. New records of others stay.
+func (t *Table[K, V]) Clear(ctx context.Context, db *DB) (deleted int, err error) {
+	return t.deleteAll(ctx, db, t.m.Keys())
+}
+
+// DeleteRange is [Table.Clear] for the keys of a range of a table with an order: else it panics.
+func (t *Table[K, V]) DeleteRange(
+	ctx context.Context, db *DB, r mvcc.Range[K],
+) (deleted int, err error) {
+	return t.deleteAll(ctx, db, func(yield func(K) bool) {
+		t.m.Ascend(r)(func(k K, _ V) bool { return yield(k) })
+	})
+}
+
+func (t *Table[K, V]) deleteAll(ctx context.Context, db *DB, keys iter.Seq[K]) (int, error) {
+	return InParts(ctx, db, slices.Values(slices.Collect(keys)), func(tx mvcc.DBTx, key K) error {
+		t.In(tx).Delete(key)
+		return nil
+	})
 }

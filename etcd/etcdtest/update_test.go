@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -256,9 +257,19 @@ func TestRefused(t *testing.T) {
 		require.Equal(t, want == 0, errors.As(err, &large))
 	}
 	require.Equal(t, 300+7*300, p.b.Len())
+	done, err := p.b.Import(within(t), p.DB, maps.All(maps.Collect(p.a.All())))
+	require.NoError(t, err)
+	require.Equal(t, 127, done)
+	done, err = p.b.DeleteRange(within(t), p.DB, mvcc.Prefix("7 "))
+	require.NoError(t, err)
+	require.Equal(t, 7*300, done)
+	done, err = p.b.Clear(within(t), p.DB)
+	require.NoError(t, err)
+	require.Equal(t, 300+127, done)
+	require.Zero(t, p.b.Len())
 	runs := 0
 	q := open(t, c, prefix, func(cfg *etcd.Config) { cfg.MaxAttempts = 3 })
-	err := q.Update(within(t), nil, func(tx mvcc.DBTx) error {
+	err = q.Update(within(t), nil, func(tx mvcc.DBTx) error {
 		runs++
 		q.a.In(tx).Get("x")
 		q.a.In(tx).Set("y", 1)

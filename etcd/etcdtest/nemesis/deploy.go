@@ -91,7 +91,7 @@ func (r *round) fillBeside(ctx context.Context, a access) error {
 	}
 	for range 50 {
 		key, n := r.rand.IntN(20), r.rand.IntN(1000)
-		err := db.Update(ctx, func(tx mvcc.DBTx) error {
+		err := db.Update(ctx, nil, func(tx mvcc.DBTx) error {
 			db.leases.In(tx).Set(fmt.Sprint(key), lease{Owner: -1}) // none in view of the clients
 			if n%3 == 0 {
 				db.stamps.In(tx).Delete(key)

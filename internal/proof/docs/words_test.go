@@ -76,7 +76,6 @@ func TestOldWords(t *testing.T) {
 var shortest = map[string]int{
 	"internal/seam/backupfile":  9,
 	"profiling/browsertest":     12,
-	"etcd/etcdtest/nemesis":     23,
 	"profiling/internal/flight": 20,
 	"profiling/internal/losses": 12,
 	"profiling/internal/web":    9,
