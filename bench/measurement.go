@@ -31,9 +31,9 @@ type Measurement struct {
 	// waited or because another was to run. 0 if it is not known.
 	Switches uint64
 
-	// Rate is the target of an open loop, 0 in a closed one. Backlog is how many operations were
-	// due when the first goroutine ended, and never started; with random arrivals the part that was
-	// still in the queue is an estimate.
+	// Rate is the target of an open loop, 0 in a closed one. Backlog is how many operations never
+	// started, of those that were due when the first goroutine ended. With random arrivals the part
+	// that was still in the queue is an estimate.
 	Rate    float64
 	Backlog uint64
 

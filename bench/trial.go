@@ -189,10 +189,10 @@ func (t *Trial) start() (err error) {
 	return err
 }
 
-// Around makes each measured run call begin just before it starts: the map is filled and warm, the
-// goroutines wait, and garbage has been collected. The run calls end when its last operation has
-// ended, also if the run fails. The time of both calls is not measured: they are for profiles of
-// the measured part and nothing else. Call Around before the run.
+// Around sets a function, begin, that each measured run calls just before it starts: the map is
+// filled and warm, the goroutines wait, and garbage has been collected. When the last operation of
+// the run has ended, also if the run fails, it calls end. The time of both calls is not measured:
+// they are for profiles of the measured part and nothing else. Call Around before the run.
 func (t *Trial) Around(begin func() (end func())) { t.around = begin }
 
 // Watch makes the goroutines call ended after each operation of a measured run that is timed, with

@@ -37,8 +37,8 @@ func (d *difference) Error() string {
 	return strings.TrimPrefix(strings.Join(steps, "")+more+" "+d.becomes, ".")
 }
 
-// ChangesRecord tells changesKey that no part of such a record can have been saved: so the record's
-// deletion need not be saved.
+// ChangesRecord tells changesKey that a record with such a difference in its key cannot have been
+// saved, not even in part: so the deletion of the record need not be saved.
 func (d *difference) ChangesRecord() {}
 
 // differ returns where a and b, which are of the type of the plan, differ, nil if nowhere.

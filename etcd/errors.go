@@ -32,10 +32,10 @@ var (
 	// ErrClosed is the error of methods after [DB.Close].
 	ErrClosed = errors.New("etcd: the database is closed")
 
-	// ErrUnanswered says that no attempt of an Update was answered, but that it could be found out
-	// each time that it had come to nothing; or that etcd has answered nothing for as long as
-	// [Config.RequestTimeout] and ResolveTimeout together, so that nothing was sent, or that Sync
-	// could not ask: nothing was committed. It comes with the reason of the last attempt.
+	// ErrUnanswered says that nothing was committed, for one of three reasons. No attempt of an
+	// Update was answered, and each was then found to have had no effect. Or etcd had answered
+	// nothing for [Config.RequestTimeout] and ResolveTimeout together, so nothing was sent. Or Sync
+	// could not ask. The error comes with the reason of the last attempt.
 	ErrUnanswered = errors.New("etcd: no request was answered")
 
 	// ErrNoSpace says that the cluster is full, see --quota-backend-bytes: nothing was committed.
@@ -184,10 +184,10 @@ func (e *CodecError) Error() string {
 // Unwrap returns Err.
 func (e *CodecError) Unwrap() error { return e.Err }
 
-// An IndexError says that two processes do not agree on an index: a record has entered or left an
-// index key, and the process that has committed that has not found so. The function of the index is
-// another one there, or does not return the same for the same record. The replica has failed, see
-// [DB.Err]. An index whose function changes gets another name.
+// An IndexError says that two processes do not agree on an index: this process finds that a record
+// has entered or left an index key, and the process that committed the change did not find so. The
+// function of the index is another one there, or does not return the same for the same record. The
+// replica has failed, see [DB.Err]. An index whose function changes gets another name.
 type IndexError struct {
 	Table, Index string
 	Key          any // of the index

@@ -42,10 +42,10 @@ func (t *Table[K, V]) Expire(until func(key K, value V) time.Time) {
 
 // OnExpire has fn called for each record that [Table.Expire] deletes, in the transaction that
 // deletes it: the writes of fn through tx are committed together with the deletion, or not at all.
-// fn finds the record deleted already; if it sets the key again, with a later time, the record
-// stays; with one that has come fn is called for it again soon. It runs in the elected process, and
-// again after a conflict, or in a smaller transaction; effects that should happen once go to
-// [mvcc.DBTx.OnCommit].
+// fn finds the record deleted already. If it sets the key again with a later time, the record
+// stays; if that time has come by then, fn is called for the record again soon. fn runs in the
+// elected process, and again after a conflict, or in a smaller transaction; effects that should
+// happen once go to [mvcc.DBTx.OnCommit].
 //
 // A record for which fn returns an error, or panics, or whose transaction cannot be committed,
 // stays: [Config.Logger] is told at level Error, [Stats.ExpireFailures] counts it, and it is tried

@@ -87,8 +87,8 @@ func (db *DB) newest(ctx context.Context) (rev, at uint64, err error) {
 	return guardedAt(resp.Kvs), uint64(resp.Header.Revision), nil
 }
 
-// A barrier asks for the newest commit, once for all that wait: each of them is told of a request
-// that was sent after it had come.
+// A barrier asks for the newest commit. Those that wait share requests, but each gets the answer to
+// a request that was sent after its own call of pass had begun.
 type barrier struct {
 	mu   sync.Mutex
 	next *asked // that has not been sent, or nil

@@ -185,7 +185,7 @@ type table interface {
 	// another epoch now.
 	changed(r replicate.DB, changes any, epochs []uint64) (key any)
 	// apply writes a record that etcd has, or deletes it. Its error is nil unless the record is
-	// broken; probe calls the functions of indexes before.
+	// broken. If probe is set, apply calls the functions of indexes before it writes the record.
 	apply(tx mvcc.DBTx, key, value []byte, deleted, probe bool) *CodecError
 	// drops returns an error if something of a value would be lost.
 	drops(value []byte) error

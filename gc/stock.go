@@ -233,8 +233,8 @@ func (s *stock) sift(stale func(Item) bool) {
 	s.enough = 2 * s.waiting
 }
 
-// due takes down the shelves whose epochs are not among the old ones of view, with about limit
-// waits at most. A shelf that due does not find here is of a view older than view. s.mu is held.
+// due takes down the shelves whose epochs are not among the old ones of view, up to limit waits.
+// Such a shelf was put up with a view older than view: so its epoch has ended. s.mu is held.
 func (s *stock) due(view *View, limit int) (shelves [][]Item) {
 	n := 0
 	take := func(from map[epoch.Epoch][]Item, e epoch.Epoch) (all bool) {

@@ -26,10 +26,10 @@ type View struct {
 
 // A committer that draws an epoch renews the view if the view is more than ageLimit epochs old, and
 // also more than ageFactor epochs for each slot to look at: so a commit pays for a fraction of a
-// slot. A writer that covers a version younger than the view has to prune that version later: with
-// a view of 1,024 epochs each second write of 200 keys did. While nothing is dropped, since history
-// is retained, views may be retainedAge times older. viewLate is how many times older a view may
-// get while another goroutine is making one.
+// slot. A writer that covers a version younger than the view has to prune that version later. With
+// an ageLimit of 1,024, half of all writes to 200 keys had to. While nothing is dropped, since
+// history is retained, views may be retainedAge times older. viewLate is how many times older a
+// view may get while another goroutine is making one.
 const (
 	ageLimit    = 128
 	ageFactor   = 8

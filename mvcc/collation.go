@@ -71,8 +71,8 @@ func hasOrder(t reflect.Type) bool {
 	return reflect.Int <= k && k <= reflect.Float64 || k == reflect.String
 }
 
-// order returns the collation as the order of a table. The order has bits unless the program orders
-// the index keys: so nearly all entries are told apart without a load of a version.
+// order returns the collation as the order of a table. Unless the program orders the index keys,
+// the tree compares bits of the entries: so it tells nearly all apart without loading a version.
 func (c *collation) order() *order {
 	if c.index != nil && !c.index.Exact() && !c.index.Text() {
 		return &order{Order: tree.OrderBy(c.compare)}

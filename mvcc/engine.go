@@ -210,8 +210,8 @@ func (e *engine) watch(
 	return loop.all
 }
 
-// along visits the versions of the keys of r that s sees: a transaction if tx is set, and otherwise
-// a snapshot, through its slot. If the keys have no order, along may visit all keys.
+// along visits, of the keys of r, the versions that s sees. If tx is set s is a transaction, and
+// otherwise a snapshot, seen through its slot. If the keys have no order, along may visit all keys.
 //
 //go:noinline
 func (e *engine) along(c *chunk, s moment, tx bool, r *span, down bool, visit func() bool) {

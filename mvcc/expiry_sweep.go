@@ -19,8 +19,8 @@ const (
 	crowd = 4096
 	// If the clock was set back by more milliseconds than setBack, the wheel is made anew.
 	setBack = 1000
-	// The ticker may stop if nothing is due for restful milliseconds. It looks at the clock again
-	// after longestRest, since the clock may have been set.
+	// The ticker may stop if nothing is due within restful, which is in milliseconds. It looks at
+	// the clock again after longestRest, since the clock may have been set.
 	restful     = 1000
 	longestRest = time.Minute
 )

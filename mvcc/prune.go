@@ -27,8 +27,8 @@ func (c *chains) visit(items []gc.Item, view *gc.View, f *found) {
 }
 
 func (c *chains) visitBucket(b *index.Bucket, view *gc.View, f *found) {
-	// Must precede the prunes: a committer that finds a visit asked for already relies on its prune
-	// to see the committer's version.
+	// The call of Asked must precede the prunes: a committer that finds that a visit has been asked
+	// for asks for none, and relies on the prune of that visit to see the committer's version.
 	var heads [index.MaxVisits]*chain.Node
 	visits := c.index.Asked(b, &heads)
 	hooks.At(hooks.Dequeued)
@@ -217,8 +217,8 @@ func (c *chains) prune(
 		}
 		return l
 	}
-	// A transaction that may write reads below the tombstone, or began while the view was made.
-	// When it validates it must find the tombstone.
+	// A transaction that may write has a read epoch below that of the tombstone, or began while the
+	// view was made. When it validates it must find the tombstone.
 	if f == nil {
 		return l
 	}

@@ -66,9 +66,9 @@ type Stats struct {
 	Revoked     uint64 `json:"revoked"`
 	Rivals      uint64 `json:"rivals"`
 	Reinstalled uint64 `json:"reinstalled"`
-	// Claims counts turns, see [Map.Update], ExpiredClaims turns that took too long, and Deferred
-	// commits that waited for a turn. HeldClaims is how many turns are granted now, and Waiting how
-	// many goroutines wait for the begin or end of a turn.
+	// Claims counts turns, see [Map.Update], ExpiredClaims counts turns that took too long, and
+	// Deferred counts commits that waited for a turn. HeldClaims is how many turns are granted now,
+	// and Waiting how many goroutines wait for the begin or end of a turn.
 	Claims        uint64 `json:"claims"`
 	ExpiredClaims uint64 `json:"expired_claims"`
 	Deferred      uint64 `json:"deferred"`

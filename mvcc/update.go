@@ -25,14 +25,14 @@ var (
 // transaction, see [Tx.OnCommit]. It must not change a value that it reads, see [Tx.Merge].
 //
 // Calls of fn on the map itself, such as [Map.Store] or another Update, are not part of the
-// transaction. A call that writes a key that the transaction has read makes it conflict each time,
-// and stays; Options.Strict tells of it. The call may also have to wait for the transaction itself.
+// transaction. If one writes a key that the transaction has read, the write stays and the attempt
+// conflicts, each time; Options.Strict tells of it. It may also wait for the transaction.
 //
 // After a few conflicts Update queues for the keys that it has read and written. In its turn other
 // writers of these keys let it go first, each once. A turn lasts four times as long as the attempt
-// before, from 10 ms to 100 ms and 10 µs a key (for all keys of a table after a scan of it), and
-// the next turn longer if the commit took long. After its turn Update has to get through as any
-// other. Writers of other keys do not wait.
+// before, but at least 10 ms, and at most 100 ms plus 10 µs for each key (of the whole table after
+// a scan of it). The next turn is longer if the commit took long. Then Update has to get through as
+// any other. Writers of other keys do not wait.
 //
 // Update returns
 //

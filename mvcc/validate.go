@@ -185,8 +185,8 @@ func (p *part) valid(r *readRecord, least, e epoch.Epoch) bool {
 		return true
 	}
 	if !p.index.IsHead(head) || !p.index.Hash.Equal(head.Key(), r.seen.Key()) {
-		// The cell has moved, or the key has left the index since: then the version seen was a
-		// tombstone, or our cell would have kept it.
+		// The cell has moved, or the key has left the index since it was read. If it has left, the
+		// version seen was a tombstone: a key with a value there would still have our cell.
 		_, at, head = p.index.Seek(r.seen.Key())
 	}
 	v := p.settled(at, head, e)

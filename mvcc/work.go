@@ -222,8 +222,8 @@ func (st *txState) list(i int) {
 	}
 }
 
-// unlist takes write i from byHash. Write i was added last: so no later write stands behind it
-// because its place was taken.
+// unlist takes write i, the last one added, from byHash. So its place may become empty: no write
+// was added later that found the place taken and therefore stands behind it.
 func (st *txState) unlist(i int) { *st.listed(i, int32(1+i)) = 0 }
 
 // listed returns the first place for write i in byHash that has the given number.

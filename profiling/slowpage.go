@@ -145,8 +145,8 @@ func drawn(all time.Duration, without string, times ...time.Duration) (list []sl
 // atLine is a line of code in a sentence.
 var atLine = regexp.MustCompile(`[^\s/()]+\.go:\d+`)
 
-// linked returns the verdict on an operation, with links from lines of code to their source. The
-// source page is made of the same profile.
+// linked returns the verdict on an operation, with links from lines of code to their source. It
+// makes them of the profile that the source page is made of, too.
 func linked(c *flight.Slow) (list []pprofui.Link) {
 	refs := map[string]string{}
 	for _, l := range c.Report.Profile(c.End).Location {

@@ -1,7 +1,7 @@
 // Package favour lets transactions that have lost again and again go first: one after the other on
 // each key, in the order in which they asked, and each for a bounded time.
 //
-// A transaction that does not get through [Queue.Enter]s a claim on the keys that it needs. The
+// A transaction that has lost often makes a claim on the keys that it needs, see [Queue.Enter]. The
 // claim is granted when no earlier claim has a key in common with it. From then on a writer of one
 // of these keys lets the transaction go first, see [Queue.Await]: the writer waits once, until the
 // claim has ended. Writers of other keys do not notice.

@@ -292,10 +292,10 @@ func (x *Index) Find(h uint64, key unsafe.Pointer) (Place, *chain.Node) {
 			if !mark {
 				return p, head
 			}
-			// The bucket is being moved. A key that was inserted before that began
-			// but after we have loaded the tags may be in both tables, and its cell
-			// in the next one is not yet to be used. So look again: while the bucket
-			// is locked nothing is inserted or removed, and every key is met here or is marked.
+			// The bucket is being moved. If our key was inserted after we loaded the tags and
+			// before the move began, it may be in both tables, and its cell in the next table must
+			// not be used yet. So look again: while the bucket is locked nothing is inserted or
+			// removed, and for every key there we meet the key itself or the mark of its move.
 			if !marked {
 				marked = true
 				continue

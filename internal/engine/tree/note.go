@@ -4,9 +4,9 @@ import "unsafe"
 
 // A Note has the keys and heads that a cursor has met in a leaf. By a note a transaction finds out
 // later, without loading a version, that no key has come into the leaf and no head that the cursor
-// has met has changed. A note does not keep the heads. Its owner must see to it that the heads
-// exist for as long as the note is used, as those versions do that a live transaction sees: then
-// the same address is the same head.
+// has met has changed. A note does not keep the heads. Its owner must see to it that they exist for
+// as long as the note is used: then the same address is the same head. Versions that a live
+// transaction sees do exist for so long.
 type Note struct {
 	l    *Leaf
 	sum  uint64

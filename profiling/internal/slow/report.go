@@ -129,8 +129,8 @@ type Activity struct {
 	Unbroken time.Duration `json:"unbroken_ns,omitempty"`
 }
 
-// off reports whether the goroutine of a most likely had no processor for most of its time,
-// although Go's scheduler took it for running.
+// off reports whether a's goroutine, most likely, had no processor for most of its time, although
+// Go's scheduler took it for running.
 func (a *Activity) off() bool {
 	return a.Kind == "" && a.Unbroken > due && a.Unbroken > a.Total/2
 }

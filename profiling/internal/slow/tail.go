@@ -16,8 +16,8 @@ import (
 // Parts of a [Tail] that are no wait.
 const (
 	Running contention.Kind = ""
-	// Off is time in which the operation ran for Go's scheduler, but was not on a processor, most
-	// likely: it ran longer without an interruption than the scheduler lets anything run.
+	// Off is time in which Go's scheduler took the operation for running, but most likely it was
+	// not on a processor: it ran longer without an interruption than the scheduler lets anything.
 	Off      contention.Kind = "not on a processor"
 	Assist   contention.Kind = "marking for the collector"
 	NotKnown contention.Kind = "not in the trace"

@@ -73,8 +73,8 @@ func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 }
 
 // turns returns the turns of the goroutines that had the thing for which s waited, the latest
-// first. The latest turn is of the goroutine that ended s. It began when that goroutine's own wait
-// for the thing ended. The turn before is of the goroutine that ended that own wait, and so on.
+// first. The latest is of the goroutine that ended s: it began when an earlier wait of that
+// goroutine for the thing ended. The turn before is of the one that ended that wait, and so on.
 func (f *follower) turns(s span, during window) (list []turn) {
 	for f.goroutines[s.Waker] != nil && s.Waker != trace.NoGoroutine {
 		t := turn{s.Waker, window{during.start, min(s.End, during.end)}}

@@ -201,8 +201,8 @@ func (a *Activity) who() string {
 	return fmt.Sprintf("goroutine %d", a.Goroutine)
 }
 
-// words returns the reason why there was no processor, "" if it is not known: the world was
-// stopped, the collector had most of them, some were not in use, or how many goroutines wanted one.
+// words says why there was no processor: the world was stopped, the collector had most processors,
+// some were not in use, or how many goroutines wanted one. It returns "" if nothing is known.
 func (p *Processors) words() string {
 	switch {
 	case p == nil || p.Of == 0:

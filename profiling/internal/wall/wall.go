@@ -27,8 +27,8 @@ const (
 	Runtime     contention.Kind = "runtime"      // the scheduler, above all
 )
 
-// Stacks are taken each time that every has passed, and less often if taking them would need more
-// than one part in share of a processor.
+// every is the pause after stacks were taken. The pause is longer where taking them would otherwise
+// need more than 1/share of a processor.
 const (
 	every = 10 * time.Millisecond
 	share = 10
