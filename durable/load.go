@@ -202,8 +202,8 @@ func (l *filesLoader) lost(e uint64, why error) error {
 	return fmt.Errorf("what was on disk up to epoch %d is lost after epoch %d: %w", e, l.after.Epoch, why)
 }
 
-// complete returns an error if there is less than was acknowledged. last is the number of
-// the last journal.
+// complete returns an error if fewer commits were loaded than must have been on disk. last is the
+// number of the last journal.
 func (l *filesLoader) complete(last uint64) error {
 	if l.must.epoch <= l.after.Epoch {
 		return nil

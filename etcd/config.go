@@ -85,8 +85,8 @@ type Config struct {
 	Lease time.Duration
 
 	// SlotAge is how long a slot may be unused until it is deleted, by the clock of the servers. A
-	// slot tells a process the outcome of a commit: one that stands still for longer amid it does
-	// not find that out. At least 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
+	// slot tells a process the outcome of its commit: a process that stands still for longer, amid
+	// a commit, does not learn it. At least 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
 	SlotAge time.Duration
 
 	// Now is the clock by which records expire. Default: [time.Now].

@@ -191,8 +191,8 @@ func (db *DB) unchanged(t *replicate.Table, since uint64) (cmps []clientv3.Cmp, 
 	return cmps, true
 }
 
-// checkIndexes returns an error if index keys change by a commit of the own class, and it has not
-// put their guards, of which there are events: I4.
+// checkIndexes returns an error if a commit of this process's class has changed index keys, and
+// events, the puts of that commit, lack the guard of one: I4.
 func (db *DB) checkIndexes(tables []replicate.Table, events []*clientv3.Event) error {
 	if len(tables) == 0 {
 		return nil

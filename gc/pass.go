@@ -117,8 +117,8 @@ func (r *Reclaimer) tick() {
 	r.inTime()
 }
 
-// begin makes a view, for the given cause, trims and tends. It returns a pass over the items to be
-// visited, see gather, and whether there is more to trim or to tend.
+// begin tends, by tend, makes a view for the given cause, and trims. It returns a pass over the
+// items to be visited, all or a share of them, see gather, and whether there is more to tend or trim.
 func (r *Reclaimer) begin(
 	cause *cause, all bool, tend func() bool,
 ) (p *pass, more bool) {

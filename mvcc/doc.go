@@ -54,9 +54,9 @@
 // that stands still completes, postpones or aborts it. There are four exceptions:
 //
 //   - Inserting a new key, and removing a deleted one, locks a bucket of the hash table for some
-//     instructions for each key in it, which may be hashed. The holder is not preempted.
+//     instructions, and perhaps a hash, for each key in it. The holder is not preempted.
 //   - In an ordered map each of the two locks a leaf of a tree for some ten nanoseconds, also
-//     without preemption. Replacing leaves takes about a microsecond, and a mutex whose holder may
+//     without preemption. Replacing leaves takes about a microsecond under a mutex, whose holder may
 //     be preempted.
 //   - A write gives way to a transaction that has its turn on the key, once and for a bounded time,
 //     see [Map.Update].
@@ -72,8 +72,8 @@
 // may append write to the room behind a stored slice: use append(slices.Clip(old), x).
 // Options.Strict finds such changes in tests.
 //
-// A key that is not equal to itself, such as a NaN, is absent for reads and deletions, and a panic
-// with [ErrBadKey] for other writes. One that cannot be hashed is a runtime error.
+// Reads and deletions find a key absent that is not equal to itself, such as a NaN; other writes
+// panic with [ErrBadKey]. One that cannot be hashed is a runtime error.
 //
 // # Costs
 //

@@ -49,8 +49,8 @@ const (
 
 // Options configures a map, or a database with its tables.
 type Options struct {
-	// Capacity presizes the index for so many keys, 14 bytes or more each; up to 2^40, or 2^24 on a
-	// machine of 32 bits. Keys in an order ignore it.
+	// Capacity is for how many keys the index has room at first, at 14 bytes or more each: at most
+	// 2^40, or 2^24 on a machine of 32 bits. Ordered maps ignore it.
 	Capacity int
 
 	// Isolation is the level of transactions that ask for none. Default: LevelSerializable.

@@ -42,8 +42,8 @@ type Resolver struct {
 // Resolve returns the word that decides about v, and the record that says it.
 //
 // The owner of a slot puts the outcome into the state of each of its versions before the slot's
-// record serves another transaction. So if the state of v is the same after the record was loaded,
-// the record was that of v's transaction.
+// record serves another transaction. So if v's state has not changed by the time the record is
+// loaded, the record was still that of v's transaction.
 func (c *Resolver) Resolve(v *Node) (Word, *Record) {
 	for {
 		w := Load(&v.State)

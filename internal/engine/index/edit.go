@@ -240,8 +240,8 @@ func (x *Index) PassLocks() {
 // lockSpins is how often to look at a lock before yielding.
 const lockSpins = 32
 
-// With hooks a goroutine must not be pinned: it is stopped in the middle, or the runtime's pins do
-// not know it.
+// With hooks a goroutine must not be pinned: a test stops the goroutine before it is unpinned, or
+// runs it as a coroutine, which the runtime does not pin.
 func pinLocker() {
 	if !hooks.Enabled {
 		pin.Pin()

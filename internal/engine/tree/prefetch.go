@@ -4,10 +4,10 @@ package tree
 
 import "unsafe"
 
-// prefetchHeads begins to load the targets of n pointers at at: of each, the cache lines of its
-// first byte and of the byte at last. prefetchLeaf does so with the parts of a leaf that a scan
-// needs. They wait for nothing but the pointers, so many loads are under way at once: an ordinary
-// load would stop the processor. In a scan of 10^6 keys that saves about half of the time.
+// prefetchHeads begins to load the targets of the n pointers that begin at the address at: of each
+// target the cache lines of its first byte and of the byte at offset last. prefetchLeaf does so with
+// the parts of a leaf that a scan needs. Both wait for the pointers alone: an ordinary load would
+// stop the processor. That saves about half of the time of a scan of 10^6 keys.
 //
 //go:noescape
 func prefetchHeads(at unsafe.Pointer, n int, last uintptr)

@@ -56,8 +56,7 @@ func (c *Slow) losesTo(b *Slow, fresh int64) bool {
 }
 
 // Keep stores c, and gives it a number. While more than limit are stored, or more than maxBytes of
-// traces, it drops one, never c: among those of the Op that has most, it leaves the half that cost
-// most alone and drops the oldest of the other half.
+// traces, it drops one, never c: of those of the Op that has most, the oldest of the cheaper half.
 func Keep(kept *capture.History[*Slow], c *Slow, limit, maxBytes int) {
 	kept.Add(func(id int) *Slow {
 		c.ID = id
