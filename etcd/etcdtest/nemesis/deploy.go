@@ -20,11 +20,12 @@ import (
 
 // changePassword gives the user of the clients another password. Until etcd has it some of them are refused.
 func (r *round) changePassword() error {
-	if err := r.commitsOfEach(20, "after the password was changed"); err != nil { // or some are not opened yet
+	if err := r.commitsOfEach(20, "after the password changed"); err != nil { // or some are not opened
 		return err
 	}
 	password, file := fmt.Sprint(r.rand.Uint64()), passwordFile(r.secrets)
-	if err := cmp.Or(os.WriteFile(file+".new", []byte(password), 0o600), os.Rename(file+".new", file)); err != nil {
+	err := cmp.Or(os.WriteFile(file+".new", []byte(password), 0o600), os.Rename(file+".new", file))
+	if err != nil {
 		return err
 	}
 	if r.rand.IntN(2) == 0 {
