@@ -101,8 +101,8 @@ func TestDeepStack(t *testing.T) {
 		s.sample()
 		for pcs := range s.stacks {
 			frames := framesOf(pcs)
-			if root := frames[len(frames)-1].Func; root == "[truncated]" {
-				return len(frames) == len(stack{})+1 &&
+			if n := len(frames); n > 0 && frames[n-1].Func == "[truncated]" { // none: it has just begun
+				return n == len(stack{})+1 &&
 					kindOfStack(frames) == contention.ChanReceive // once it is there
 			}
 		}
