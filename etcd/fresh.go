@@ -27,7 +27,7 @@ func (db *DB) Sync(ctx context.Context) (revision uint64, err error) {
 
 type fresh struct{}
 
-// Fresh returns a context under which an [DB.Update] that writes nothing, or returns an error of its
+// Fresh returns a context under which a [DB.Update] that writes nothing, or returns an error of its
 // function or of a unique index, has read all commits, of any process, before the call of Update.
 // After the function Update calls [DB.Sync] then, which costs a round trip, and calls the function
 // once more if this process was behind. It returns the error of Sync. An Update that writes has no

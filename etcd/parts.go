@@ -51,8 +51,7 @@ func InParts[T any](
 	return done, err
 }
 
-// Import sets all records of a sequence, in parts, as [InParts] does, and returns how many were
-// committed.
+// Import sets the records of a sequence in parts, see [InParts], and returns how many it committed.
 func (t *Table[K, V]) Import(
 	ctx context.Context, db *DB, records iter.Seq2[K, V],
 ) (done int, err error) {
@@ -68,8 +67,9 @@ func (t *Table[K, V]) Import(
 	})
 }
 
-// Clear deletes all records that this process knows when it is called, in parts, as [InParts] does,
-// and returns the number of keys for which that was committed. New records of others stay.
+// Clear deletes all records that this process knows when it is called, in parts, as [InParts] does.
+// It waits for etcd as [DB.Update] does, keeps a list of the keys until it returns, and returns the
+// number of keys for which the deletion was committed. New records of others stay.
 func (t *Table[K, V]) Clear(ctx context.Context, db *DB) (deleted int, err error) {
 	return t.deleteAll(ctx, db, t.m.Keys())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -257,7 +256,7 @@ func TestRefused(t *testing.T) {
 		require.Equal(t, want == 0, errors.As(err, &large))
 	}
 	require.Equal(t, 300+7*300, p.b.Len())
-	done, err := p.b.Import(within(t), p.DB, maps.All(maps.Collect(p.a.All())))
+	done, err := p.b.Import(within(t), p.DB, p.a.All())
 	require.NoError(t, err)
 	require.Equal(t, 127, done)
 	done, err = p.b.DeleteRange(within(t), p.DB, mvcc.Prefix("7 "))

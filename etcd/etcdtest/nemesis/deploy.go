@@ -134,7 +134,7 @@ func (r *round) fillBeside(ctx context.Context, a access) error {
 	}
 	for _, one := range []*replica{db, other} {
 		if has := maps.Collect(one.stamps.All()); !maps.Equal(has, want) || one.lists.Len() > 0 {
-			r.wrong("the database at %q has %v, and %d lists, want %v and none", a.Prefix, has, one.lists.Len(), want)
+			r.wrong("%q has %v and %d lists, want %v and none", a.Prefix, has, one.lists.Len(), want)
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func formsOf[V any](s *etcd.Schema, fields func(v *V) []*int) forms {
 		for at, n := range counts.At(s).All() {
 			v, _ := table.At(s).Get(at / 3)
 			if all := fields(&v); at%3 < len(all) && *all[at%3] != n {
-				return fmt.Errorf("field %d of form %d is %d, and was counted up %d times", at%3, at/3, *all[at%3], n)
+				return fmt.Errorf("field %d of form %d is %d, counted up %d times", at%3, at/3, *all[at%3], n)
 			}
 		}
 		return nil
@@ -70,6 +70,6 @@ func (w *worker) growForm() {
 		r.forms.count(tx, key, field, merged)
 		return nil
 	}) == narrow && key%3 <= w.Program {
-		w.tell(line{Wrong: fmt.Sprintf("program %d was refused form %d, of which it has all fields", w.Program, key)})
+		w.tell(line{Wrong: fmt.Sprintf("program %d was refused form %d, and has its fields", w.Program, key)})
 	}
 }
