@@ -104,7 +104,8 @@ type SaveOptions struct {
 	// the [*CodecError], or the panic.
 	Refused func(*CodecError)
 
-	_ struct{}
+	coroutine *coroutine // the one that saves, or nil
+	_         struct{}
 }
 
 // Save writes a backup of the tables to w: all that a snapshot sees, also of tables that were

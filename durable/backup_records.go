@@ -125,20 +125,15 @@ func (r *recordSaver) protected() (err error) {
 	if r.s.opts.Refused == nil {
 		return r.some()
 	}
-	done, returned := make(chan struct{}), false
-	go func() {
-		defer close(done)
+	r.s.opts.coroutine.call(func() {
+		err = seam.ErrGoexit
 		defer func() {
 			if p := recover(); p != nil {
 				err = seam.Panicked(p)
-			} else if !returned {
-				err = seam.ErrGoexit
 			}
 		}()
 		err = r.some()
-		returned = true
-	}()
-	<-done
+	})
 	return err
 }
 

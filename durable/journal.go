@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/debug/goid"
@@ -139,8 +140,9 @@ type Journal struct {
 	gone   chan struct{} // so has the lock
 	// toClose has the database look for commits that come when the goroutine has ended.
 	toClose func(end func())
-	hurry   chan struct{} // a Sync waits for the disk
-	within  goid.Set      // the goroutines of the journal, see outside
+	hurry   atomic.Bool // a Sync waits for the disk
+	writing coroutine   // writes the files
+	within  goid.Set    // the goroutines of the journal, see outside
 
 	mu      sync.Mutex
 	files   map[string]expected // by their names
@@ -221,7 +223,7 @@ func newJournal(
 		progress: progress{report: all.Progress},
 		waiting:  map[chan error]uint64{}, files: map[string]expected{},
 		refused: map[recordKey]*CodecError{},
-		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
+		ended:   make(chan struct{}), gone: make(chan struct{})}
 }
 
 func open(
@@ -256,7 +258,8 @@ func open(
 	j.ctx, j.cancel = context.WithCancel(seam.Called(context.Background()))
 	begun := make(chan error, 1)
 	stop := context.AfterFunc(ctx, j.cancel)
-	go j.within.Run(func() { j.run(begun) })
+	j.writing.start(func() { j.within.Run(func() { j.run(begun) }) })
+	context.AfterFunc(j.ctx, j.writing.Resume)
 	err = <-begun
 	if !stop() && err == nil { // ctx has ended
 		err = ctx.Err()
@@ -309,9 +312,8 @@ func (j *Journal) Sync(ctx context.Context) error {
 	ask := !j.asked
 	j.asked = true
 	j.mu.Unlock()
-	select {
-	case j.hurry <- struct{}{}:
-	default:
+	if !j.hurry.Swap(true) {
+		j.writing.Resume()
 	}
 	if ask {
 		j.door.RequestProgress()

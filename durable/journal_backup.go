@@ -28,18 +28,23 @@ func (j *Journal) snapshot() *backup {
 // take takes a backup.
 func (w *writer) take(ctx context.Context, b *backup) {
 	w.backup, b.number = b, w.number
-	go w.j.within.Run(func() {
-		j := w.j
-		var err error
-		b.info, err = SaveFile(ctx, j.db, filepath.Join(j.dir, backupName(b.number)), j.codec,
-			&SaveOptions{Of: b.of, Version: j.opts.Version, Refused: func(e *CodecError) {
-				b.refused = append(b.refused, e)
-			}})
-		b.of.Close()
-		b.done <- err
-		j.door.RequestProgress()
+	j, c := w.j, &coroutine{}
+	c.start(func() {
+		j.within.Run(func() {
+			var err error
+			b.info, err = SaveFile(ctx, j.db, filepath.Join(j.dir, backupName(b.number)), j.codec,
+				&SaveOptions{Of: b.of, Version: j.opts.Version, coroutine: c,
+					Refused: func(e *CodecError) { b.refused = append(b.refused, e) }})
+			b.of.Close()
+			b.done <- err
+			j.writing.Resume()
+			j.door.RequestProgress()
+		})
 	})
 }
+
+// await waits until a backup that is being taken is complete, or has failed.
+func (j *Journal) await(b *backup) { j.writing.Await(func() bool { return len(b.done) > 0 }) }
 
 // tidy removes files that are no longer needed: J2. A removal that fails is tried again after the
 // next backup.

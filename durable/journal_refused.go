@@ -81,16 +81,15 @@ func (j *Journal) refusal() error {
 // report tells the user of an error, and waits for that. It does so in a goroutine of its own:
 // OnError, or a logger, may end the goroutine, as testing.T.FailNow does, and the journal goes on.
 func (j *Journal) report(err error) {
-	told := make(chan struct{})
-	go j.within.Run(func() {
-		defer close(told)
-		if j.opts.OnError != nil {
-			j.opts.OnError(err)
-			return
-		}
-		j.logger().Error(err.Error(), "journal", j.dir)
+	j.writing.call(func() {
+		j.within.Run(func() {
+			if j.opts.OnError != nil {
+				j.opts.OnError(err)
+				return
+			}
+			j.logger().Error(err.Error(), "journal", j.dir)
+		})
 	})
-	<-told
 }
 
 func (j *Journal) logger() *slog.Logger {

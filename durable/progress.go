@@ -19,8 +19,9 @@ type progress struct {
 	called time.Time                            // when report was called last
 	before counted                              // of the files and groups that were read to their end
 
-	mu  sync.Mutex
-	now counted
+	mu    sync.Mutex
+	now   counted
+	lines *time.Timer // of the logger, until the end
 }
 
 type counted struct {
@@ -81,22 +82,25 @@ func (j *Journal) lines() (end func()) {
 	if j.progress.report != nil {
 		return func() {}
 	}
-	ended := make(chan struct{})
-	go func() {
-		start, ticks := time.Now(), time.NewTicker(progressLines)
-		defer ticks.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-ticks.C:
-			}
-			j.progress.mu.Lock()
-			c := j.progress.now
-			j.progress.mu.Unlock()
+	p, start := &j.progress, time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines = time.AfterFunc(progressLines, func() {
+		p.mu.Lock()
+		c, over := p.now, p.lines == nil
+		if !over {
+			p.lines.Reset(progressLines)
+		}
+		p.mu.Unlock()
+		if !over {
 			j.logger().Info("durable: loading the tables", "journal", j.dir, "records", c.records,
 				"read", c.read, "of", c.total, "since", time.Since(start).Round(time.Second))
 		}
-	}()
-	return func() { close(ended) }
+	})
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.lines.Stop()
+		p.lines = nil
+	}
 }

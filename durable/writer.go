@@ -60,10 +60,7 @@ func (j *Journal) run(begun chan<- error) {
 			first = false
 			begun <- nil
 		}
-		select {
-		case <-time.After(retry):
-		case <-j.ctx.Done():
-		}
+		j.pause(retry, func() bool { return false })
 		retry = min(2*retry, longestRetry)
 	}
 	if first {
@@ -141,7 +138,7 @@ func (w *writer) follow() (err error) {
 	defer func() { err = errors.Join(err, w.end(cancel)) }()
 	var commits iter.Seq2[mvcc.DBCommit, error]
 	err = b.of.Try(func() error {
-		commits = j.db.Watch(ctx, &mvcc.DBWatchOptions{Since: b.of,
+		commits = j.door.WatchIn(&j.writing, ctx, mvcc.DBWatchOptions{Since: b.of,
 			Buffer: j.opts.Buffer, Progress: true})
 		return nil
 	})
@@ -279,7 +276,7 @@ func (w *writer) write(group []mvcc.DBCommit) (err error) {
 	to := bufio.NewWriterSize(w.file, 1<<16)
 	var refused []*CodecError
 	w.after, err = saveCommits(context.Background(), w.j.db, to, w.j.codec, w.after, group,
-		&SaveOptions{Version: w.j.opts.Version, Refused: func(e *CodecError) {
+		&SaveOptions{Version: w.j.opts.Version, coroutine: &w.j.writing, Refused: func(e *CodecError) {
 			refused = append(refused, e)
 		}})
 	if err == nil {
@@ -340,12 +337,15 @@ func (w *writer) progress(to uint64) error {
 		w.next = j.snapshot()
 		j.door.RequestProgress() // else it stays open until the next commit
 	}
-	select {
-	case <-j.hurry:
-	case <-j.ctx.Done():
-	case <-time.After(groupPause):
-	}
+	j.pause(groupPause, func() bool { return j.hurry.Swap(false) })
 	return nil
+}
+
+// pause waits for d, until cond, or for the end of the journal.
+func (j *Journal) pause(d time.Duration, cond func() bool) {
+	began := time.Now()
+	defer time.AfterFunc(d, j.writing.Resume).Stop()
+	j.writing.Await(func() bool { return cond() || j.ctx.Err() != nil || time.Since(began) >= d })
 }
 
 // acknowledge tells the waiters, and leaves a mark: J3 holds for sure.
@@ -381,7 +381,7 @@ func (w *writer) acknowledge() error {
 // progress also if one gap follows the other.
 func (w *writer) settle() error {
 	if b := w.backup; b != nil {
-		b.done <- <-b.done
+		w.j.await(b)
 	}
 	if err := w.look(); err != nil || !w.safe {
 		return err
@@ -432,6 +432,7 @@ func (w *writer) end(cancel func()) (err error) {
 		w.next.of.Close()
 	}
 	if b := w.backup; b != nil {
+		w.j.await(b)
 		failed := <-b.done
 		if failed != nil && w.j.ctx.Err() == nil && !errors.Is(failed, context.Canceled) {
 			err = failed // that it was given up is not why

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // WatchOptions configures a watch.
@@ -143,7 +145,8 @@ type DBWatchOptions struct {
 	// Progress: a [DBCommit.Progress] follows whenever all commits that wait were given.
 	Progress bool
 
-	_ struct{}
+	coroutine seam.Coroutine // of the loop, or nil
+	_         struct{}
 }
 
 // Watch is [Map.Watch] for all tables, including later ones: [Map.Changes] returns the changes of
@@ -153,6 +156,13 @@ type DBWatchOptions struct {
 //go:noinline
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {
 	return watchAll(ctx, db, *cmp.Or(opts, &DBWatchOptions{})).all
+}
+
+func (db door) WatchIn(
+	c seam.Coroutine, ctx context.Context, o DBWatchOptions,
+) iter.Seq2[DBCommit, error] {
+	o.coroutine = c
+	return watchAll(ctx, db.DB, o).all
 }
 
 // watchAll is [DB.Watch]. It is no method: programs that have a DB would compile its loop.
@@ -172,6 +182,7 @@ func watchAll(ctx context.Context, db *DB, o DBWatchOptions) *watchLoop {
 		return some, n
 	})
 	s := loop.s
+	s.coroutine = o.coroutine
 	if o.Progress {
 		s.progress = func(to uint64) DBCommit { return DBCommit{Epoch: to, Progress: true} }
 	}
@@ -216,9 +227,10 @@ type subscription struct {
 	limit int
 	pick  func(c DBCommit) (some DBCommit, changes int)
 	// progress makes the commit that says that all up to an epoch was given; it may be nil.
-	progress func(to uint64) DBCommit
-	ready    chan struct{} // there is something to take
-	first    []DBCommit    // before all else
+	progress  func(to uint64) DBCommit
+	ready     chan struct{}  // there is something to take
+	coroutine seam.Coroutine // of the loop, or nil
+	first     []DBCommit     // before all else
 	// given is the epoch of the last commit that the loop was given, or of the begin: commits that
 	// wait may still be dropped. Once the watch has begun only the goroutine of the loop uses it.
 	given uint64
@@ -278,6 +290,7 @@ func (s *subscription) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.takeWaiting()
+	s.signal() // ctx has ended, and a coroutine looks
 }
 
 // dropped is called when the iterator is gone.
@@ -352,6 +365,9 @@ func (s *subscription) lose() {
 func (s *subscription) signal() {
 	select {
 	case s.ready <- struct{}{}:
+		if s.coroutine != nil {
+			s.coroutine.Resume()
+		}
 	default:
 	}
 }
@@ -359,6 +375,9 @@ func (s *subscription) signal() {
 // take waits for commits, or an error.
 func (s *subscription) take() (list []DBCommit, err error) {
 	for {
+		if s.coroutine != nil {
+			s.coroutine.Await(func() bool { return len(s.ready) > 0 || s.ctx.Err() != nil })
+		}
 		select {
 		case <-s.ctx.Done():
 			return nil, s.ctx.Err()

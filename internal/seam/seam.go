@@ -51,3 +51,11 @@ func Calls(ctx context.Context) (pcs []uintptr) {
 	pcs, _ = ctx.Value(caller{}).([]uintptr)
 	return pcs
 }
+
+// A Coroutine waits without a place in the program's block profile.
+type Coroutine interface {
+	// Await waits until cond is true. The coroutine calls it, and looks at cond after each Resume.
+	Await(cond func() bool)
+	// Resume never waits. Any goroutine may call it.
+	Resume()
+}

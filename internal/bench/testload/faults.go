@@ -1,6 +1,7 @@
 package testload
 
 import (
+	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,15 @@ func Leak(t *testing.T, n int) {
 //
 //go:noinline
 func Leaked(never <-chan struct{}) { <-never }
+
+// Coroutine makes a coroutine that waits, and returns the function that ends it.
+//
+//go:noinline
+func Coroutine() (stop func()) {
+	next, stop := iter.Pull(func(yield func(int) bool) { yield(0) })
+	next()
+	return stop
+}
 
 // Spin uses a processor until it is told to stop.
 //

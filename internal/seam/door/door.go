@@ -4,6 +4,7 @@ package door
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 
 	"github.com/mvccmap/mvccmap/internal/seam"
@@ -32,6 +33,10 @@ type DB interface {
 	// tables. Each watch with [mvcc.DBWatchOptions].Progress gets a Progress of that epoch or a
 	// later one. The call waits for the round of the watches under way.
 	RequestProgress()
+	// WatchIn is [mvcc.DB.Watch] for a loop in a coroutine.
+	WatchIn(
+		c seam.Coroutine, ctx context.Context, o mvcc.DBWatchOptions,
+	) iter.Seq2[mvcc.DBCommit, error]
 	// HoldExpiry keeps records from expiring until release is called, while tables are brought up
 	// to date in steps, and the next step may renew a record. It waits for a deletion under way; in
 	// a function of [mvcc.Map.OnExpire] it panics. Several holds may exist at once. A second call

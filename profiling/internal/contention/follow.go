@@ -169,6 +169,9 @@ func (f *Follower) transition(e trace.Event, tr trace.StateTransition) {
 	switch to {
 	case trace.GoWaiting:
 		s.Kind = kindOf(tr.Reason, at.Frames())
+		if from == trace.GoRunning && tr.Reason == "" { // without a stack of its own
+			s.Kind, s.At = Coroutine, nil
+		}
 	case trace.GoSyscall:
 		s.Kind = Syscall
 	case trace.GoRunnable:

@@ -100,6 +100,7 @@ func TestKindOf(t *testing.T) {
 		{"select", stack("runtime.selectgo", "main.f",
 			"github.com/mvccmap/mvccmap/internal/engine/favour.(*Claim).Wait"), Select},
 		{"sleep", nil, Sleep},
+		{"", stack("runtime.coroswitch", "iter.Pull[...].func1.1", "main.f"), Coroutine},
 		{"sync", stack("main.f"), Other},
 		{"system goroutine wait", nil, ""},
 	} {

@@ -17,6 +17,7 @@ const (
 	Select      Kind = "select"
 	Claim       Kind = "claim" // of a transaction of a map, that goes first
 	Sleep       Kind = "sleep"
+	Coroutine   Kind = "coroutine" // until another goroutine switches to it
 	Network     Kind = "network"
 	Syscall     Kind = "syscall"
 	Scheduler   Kind = "scheduler"    // runnable, until a processor was free
@@ -76,6 +77,7 @@ var waiters = []struct {
 	{"runtime.selectnbsend", ChanSend},
 	{"runtime.selectnbrecv", ChanReceive},
 	{"time.Sleep", Sleep},
+	{"runtime.coroswitch", Coroutine},
 	{"internal/poll.runtime_pollWait", Network},
 	{"internal/poll.(*pollDesc).", Network},
 	{"runtime.unlock", RuntimeLock},

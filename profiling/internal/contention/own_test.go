@@ -34,6 +34,8 @@ func TestWhoWaitsForWork(t *testing.T) {
 		{false, 1, contention.Network, []string{"main.get", "main.main", "runtime.main"}},
 		{true, hour, contention.Cond, []string{own + "gc.(*Reclaimer[...]).run",
 			own + "internal/debug/goid.(*Set).Run"}},
+		{true, hour, contention.Coroutine, []string{"runtime.coroswitch", "iter.Pull[...].func1.1",
+			own + "durable.(*coroutine).Await", "iter.Pull[...].func1", "runtime.corostart"}},
 		{false, 1, contention.Sleep, []string{"main.expired", own + "mvcc.(*DB).sweep"}},
 		{true, time.Second, contention.Select, []string{"main.tick", "sync.(*WaitGroup).Go.func1"}},
 		{false, 2 * time.Second, contention.ChanReceive, []string{"main.leak"}},

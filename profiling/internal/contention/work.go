@@ -13,7 +13,9 @@ const WorkLabel = "work"
 const Forever Kind = "forever"
 
 // forWork has the kinds of wait by which a goroutine may wait for work.
-var forWork = []Kind{Network, Select, ChanReceive, Cond, WaitGroup, Sleep, Syscall, Forever}
+var forWork = []Kind{
+	Network, Select, ChanReceive, Cond, WaitGroup, Sleep, Coroutine, Syscall, Forever,
+}
 
 // A Crew tells the goroutines that wait for work from those that are held up. Some surely wait for
 // work: the goroutine of main, those of this library, of the profiler and of the runtime, those

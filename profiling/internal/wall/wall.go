@@ -184,6 +184,9 @@ func kindOfWork(frames []contention.Frame) contention.Kind {
 	return Running
 }
 
+// waiting has the innermost functions of goroutines that wait.
+var waiting = map[string]bool{"runtime.gopark": true, "runtime.coroswitch": true}
+
 // kindOfStack returns the state of a goroutine by its stack, "" if the stack is of the profiler. A
 // goroutine that neither waits nor is in a system call is in state NoProcessor.
 func kindOfStack(frames []contention.Frame) contention.Kind {
@@ -194,7 +197,7 @@ func kindOfStack(frames []contention.Frame) contention.Kind {
 		return contention.Syscall
 	case len(frames) > 1 && frames[0].Func == "runtime.gopark" && frames[1].Func == "runtime.block":
 		return contention.Forever
-	case len(frames) > 0 && frames[0].Func == "runtime.gopark":
+	case len(frames) > 0 && waiting[frames[0].Func]:
 		return contention.KindOf(frames)
 	}
 	return NoProcessor

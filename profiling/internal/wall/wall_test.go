@@ -118,6 +118,22 @@ func deep(n int, never chan struct{}) {
 	deep(n-1, never)
 }
 
+// A coroutine waits for another goroutine, not for a processor.
+func TestCoroutine(t *testing.T) {
+	defer testload.Coroutine()()
+	s := Sampler{stacks: map[stack]int{}}
+	s.sample()
+	for pcs := range s.stacks {
+		frames := framesOf(pcs)
+		root := frames[len(frames)-1]
+		if root.Func == "runtime.corostart" {
+			require.Equal(t, contention.Coroutine, kindOfStack(frames))
+			return
+		}
+	}
+	require.Fail(t, "there is no coroutine")
+}
+
 // It samples a hundred times a second and no more often, at least once, and ends with the context.
 func TestRun(t *testing.T) {
 	var s Sampler
