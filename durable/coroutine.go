@@ -1,7 +1,9 @@
 package durable
 
 import (
+	"fmt"
 	"iter"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -28,9 +30,6 @@ const lookPause = time.Second
 // start starts the coroutine.
 func (c *coroutine) start(body func()) {
 	c.body, c.bubbled = body, goid.InBubble()
-	if !c.bubbled { // else a bubble in which all goroutines wait for ever would not end
-		c.look = time.AfterFunc(lookPause, c.Resume)
-	}
 	c.Resume()
 }
 
@@ -53,6 +52,15 @@ func (c *coroutine) run() {
 	if c.next == nil { // not in start: the program may have locked that goroutine to its thread
 		c.next, _ = iter.Pull(func(yield func(struct{}) bool) {
 			c.yield = yield
+			if !c.bubbled { // else a bubble in which all goroutines wait for ever would not end
+				c.look = time.AfterFunc(lookPause, c.Resume)
+				defer c.look.Stop()
+			}
+			defer func() {
+				if p := recover(); p != nil { // which the runtime reports of the goroutine of run
+					panic(fmt.Sprintf("%v\n\n%s", p, debug.Stack()))
+				}
+			}()
 			c.body()
 		})
 	}

@@ -28,6 +28,14 @@ func TestResumeDuringALook(t *testing.T) {
 	})
 }
 
+// A panic has the stack of the coroutine, not only that of the goroutine that runs it.
+func TestPanicInACoroutine(t *testing.T) {
+	c := coroutine{body: func() { panic("broken") }}
+	c.resumes.Store(1)
+	defer func() { require.Regexp(t, `(?s)^broken\n.*TestPanicInACoroutine.func1`, recover()) }()
+	c.run()
+}
+
 // A journal outside a bubble of testing/synctest writes the commits of the bubble, and may be closed
 // there.
 func TestJournalOutsideBubble(t *testing.T) {
@@ -39,7 +47,7 @@ func TestJournalOutsideBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for i := range 100 {
 			table.Store("key", i)
-			table.Watch(t.Context(), nil) // makes a round, which resumes the journal
+			j.door.RequestProgress() // resumes the journal
 		}
 	})
 	require.NoError(t, j.Sync(t.Context()))

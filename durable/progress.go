@@ -88,14 +88,19 @@ func (j *Journal) lines() (end func()) {
 	p.lines = time.AfterFunc(progressLines, func() {
 		p.mu.Lock()
 		c, over := p.now, p.lines == nil
-		if !over {
-			p.lines.Reset(progressLines)
-		}
 		p.mu.Unlock()
-		if !over {
-			j.logger().Info("durable: loading the tables", "journal", j.dir, "records", c.records,
-				"read", c.read, "of", c.total, "since", time.Since(start).Round(time.Second))
+		if over {
+			return
 		}
+		defer func() { // the logger is called once at a time
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.lines != nil {
+				p.lines.Reset(progressLines)
+			}
+		}()
+		j.logger().Info("durable: loading the tables", "journal", j.dir, "records", c.records,
+			"read", c.read, "of", c.total, "since", time.Since(start).Round(time.Second))
 	})
 	return func() {
 		p.mu.Lock()

@@ -77,7 +77,7 @@ var waiters = []struct {
 	{"runtime.selectnbsend", ChanSend},
 	{"runtime.selectnbrecv", ChanReceive},
 	{"time.Sleep", Sleep},
-	{"runtime.coroswitch", Coroutine},
+	{"runtime.coro", Coroutine}, // coroswitch, and corostart of a new one
 	{"internal/poll.runtime_pollWait", Network},
 	{"internal/poll.(*pollDesc).", Network},
 	{"runtime.unlock", RuntimeLock},

@@ -71,7 +71,7 @@ func (t *tracer) work(r Range) {
 
 // tally adds a wait, which ends now if it has not ended.
 func (t *tracer) tally(s Step) {
-	if s.Kind == "" {
+	if s.Kind == "" || s.Kind == Coroutine && s.At == nil {
 		return
 	}
 	if s.At == nil {
