@@ -185,7 +185,9 @@ func kindOfWork(frames []contention.Frame) contention.Kind {
 }
 
 // waiting has the innermost functions of goroutines that wait.
-var waiting = map[string]bool{"runtime.gopark": true, "runtime.coroswitch": true}
+var waiting = map[string]bool{
+	"runtime.gopark": true, "runtime.coroswitch": true, "runtime.corostart": true,
+}
 
 // kindOfStack returns the state of a goroutine by its stack, "" if the stack is of the profiler. A
 // goroutine that neither waits nor is in a system call is in state NoProcessor.
