@@ -117,7 +117,10 @@ func run(e *Env) (code int) {
 			code = int(c)
 		}
 	}()
-	err := parseAndRun(e)
+	ctx, err := e.parse()
+	if err == nil {
+		err = ctx.Run(e)
+	}
 	code = exitCode(err)
 	switch {
 	case err == nil, code == ExitInterrupted: // the run has said so itself
@@ -153,14 +156,6 @@ func exitCode(err error) int {
 	return ExitFailed
 }
 
-func parseAndRun(e *Env) error {
-	ctx, err := e.parse()
-	if err != nil {
-		return err
-	}
-	return ctx.Run(e)
-}
-
 // parse returns the command that the arguments name, with its flags set.
 func (e *Env) parse() (*kong.Context, error) {
 	var cmd root
@@ -173,7 +168,9 @@ func (e *Env) parse() (*kong.Context, error) {
 		kong.ValueFormatter(withDefault),
 		vars(e.Program),
 	}
-	options = append(options, numberFlags()...)
+	for _, kind := range []reflect.Kind{reflect.Int, reflect.Uint64, reflect.Float64} {
+		options = append(options, kong.KindMapper(kind, kong.MapperFunc(decodeNumber)))
+	}
 	parser, err := kong.New(&cmd, options...)
 	if err != nil {
 		return nil, err
