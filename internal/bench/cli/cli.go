@@ -133,17 +133,13 @@ func run(e *Env) (code int) {
 }
 
 func exitCode(err error) int {
-	var usage usageError
-	var parse *kong.ParseError
-	var violated *bench.Violation
-	var unsound *soak.Error
 	var side *sideError
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.As(err, &usage), errors.As(err, &parse):
+	case errors.As(err, new(usageError)), errors.As(err, new(*kong.ParseError)):
 		return ExitUsage
-	case errors.As(err, &violated), errors.As(err, &unsound),
+	case errors.As(err, new(*bench.Violation)), errors.As(err, new(*soak.Error)),
 		errors.As(err, &side) && side.code == ExitViolated:
 		return ExitViolated
 	case errors.Is(err, context.Canceled):

@@ -144,12 +144,11 @@ func (r *runner) run() error {
 // outcomeOf returns the outcome of a run that stopped with err after some of its samples.
 func outcomeOf(err error, done, of int) results.Outcome {
 	o := results.Outcome{Kind: results.Failed, Done: done, Of: of}
-	var violation *bench.Violation
 	switch {
 	case err == nil:
 		o.Kind = results.Complete
 		return o
-	case errors.As(err, &violation):
+	case errors.As(err, new(*bench.Violation)):
 		o.Kind = results.Violated
 	case errors.Is(err, context.Canceled):
 		o.Kind = results.Interrupted
