@@ -58,7 +58,7 @@ func (c *collation) setKey(t reflect.Type, key *order) {
 	switch k := t.Kind(); {
 	case key != nil:
 		c.key = key
-	case reflect.Int <= k && k <= reflect.Float64 || k == reflect.String: // Go's operators order them
+	case reflect.Int <= k && k <= reflect.Float64 || k == reflect.String: // ordered by Go itself
 		c.key = naturalOrder(t)
 	default:
 		step := stepOf(t)

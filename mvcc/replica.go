@@ -326,7 +326,8 @@ func (b *workBuilder) readIndex(p *part) {
 	all := p.scanned
 	for i := range p.ranges {
 		s := &p.ranges[i]
-		all = all || s.Low == nil || s.High == nil || indexKeyOf(p.m, s.Low) != indexKeyOf(p.m, s.High)
+		all = all || s.Low == nil || s.High == nil ||
+			indexKeyOf(p.m, s.Low) != indexKeyOf(p.m, s.High)
 		keys = append(keys, s.Low)
 	}
 	if all {

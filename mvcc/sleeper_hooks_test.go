@@ -226,7 +226,10 @@ func TestReadersDoNotShieldSleeper(t *testing.T) {
 		for name, overwrite := range map[string]func(m *Map[string, int]) error{
 			"Store": func(m *Map[string, int]) error { m.Store("a", -1); return nil },
 			"Update": func(m *Map[string, int]) error {
-				return m.Update(bg, nil, func(tx Tx[string, int]) error { addTo(tx, -1, "a", "b"); return nil })
+				return m.Update(bg, nil, func(tx Tx[string, int]) error {
+					addTo(tx, -1, "a", "b")
+					return nil
+				})
 			},
 		} {
 			t.Run(p.String()+"/"+name, func(t *testing.T) {

@@ -89,8 +89,8 @@ func Start(cfg Config) (*Server, error) {
 	s.http = &http.Server{
 		Handler:                      s.Service,
 		DisableGeneralOptionsHandler: true,
-		// The times after which the server gives up on a client. Captures and pages get the time they
-		// take in addition.
+		// The times after which the server gives up on a client. Captures and pages get the time
+		// they take in addition.
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute,
