@@ -208,7 +208,11 @@ func runSaving(s *saving, tables []seam.Table) error {
 		return cmp.Or(strings.Compare(a.Name(), b.Name()), cmp.Compare(a.ID(), b.ID()))
 	})
 	for _, table := range tables {
-		s.savedTables = append(s.savedTables, shaped(s, table))
+		header := described(table)
+		if s.after == nil || s.after.ids[table.Name()] != table.ID() {
+			header = backupfile.Describe(table, s.codec.Name)
+		} // else the backup before has its shapes
+		s.savedTables = append(s.savedTables, header)
 	}
 	s.savedTables = append(s.savedTables, s.closed...)
 	s.identify(s.after)
@@ -241,14 +245,6 @@ func runSaving(s *saving, tables []seam.Table) error {
 		s.savedTables[i].Records, s.savedTables[i].Refused = saved, refused
 	}
 	return s.to.Frame(frameEnd, binary.AppendUvarint(nil, uint64(s.Records)))
-}
-
-// shaped describes a table, with its shapes unless the backup before has them.
-func shaped(s *saving, t seam.Table) backupfile.TableHeader {
-	if s.after == nil || s.after.ids[t.Name()] != t.ID() {
-		return backupfile.Describe(t, s.codec.Name)
-	}
-	return described(t)
 }
 
 // Write takes the output of the encoder.

@@ -26,9 +26,7 @@ var plainJSON = durable.Codec{
 // saveKeys returns the error of saving a table with these keys, once the keys saved are those
 // loaded.
 func saveKeys[K comparable](t *testing.T, c durable.Codec, keys ...K) error {
-	db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
-	defer db.Close()
-	defer to.Close()
+	db, to := newDB(t), newDB(t)
 	m, copied := mvcc.NewTable[K, int](db, "t", nil), mvcc.NewTable[K, int](to, "t", nil)
 	for i, key := range keys {
 		m.Store(key, i)
@@ -89,9 +87,7 @@ func TestKeysComeBack(t *testing.T) {
 // A deletion of a key that would come back as another one leaves that one alone.
 func TestDeletionOfAnotherKey(t *testing.T) {
 	for _, c := range []durable.Codec{plainJSON, durable.JSON} {
-		db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
-		defer db.Close()
-		defer to.Close()
+		db, to := newDB(t), newDB(t)
 		m, copied := mvcc.NewTable[string, int](db, "t", nil), mvcc.NewTable[string, int](to, "t", nil)
 		m.Store("\ufffd", 1)
 		first := db.Snapshot()
@@ -136,9 +132,7 @@ func duplicating() durable.Codec {
 
 // A backup with two records of one key, or with a key that cannot be one, is refused.
 func TestLoadRefusesKeys(t *testing.T) {
-	db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
-	defer db.Close()
-	defer to.Close()
+	db, to := newDB(t), newDB(t)
 	m := mvcc.NewTable[int, int](db, "t", nil)
 	m.Store(7, 1)
 	var b bytes.Buffer
@@ -153,8 +147,7 @@ func TestLoadRefusesKeys(t *testing.T) {
 
 	type point struct{ X int }
 	b.Reset()
-	from := mvcc.NewDB(nil)
-	defer from.Close()
+	from := newDB(t)
 	mvcc.NewTable[point, int](from, "any", nil).Store(point{1}, 1)
 	_, err = durable.Save(t.Context(), from, &b, plainJSON, nil)
 	require.NoError(t, err)

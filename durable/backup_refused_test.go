@@ -243,8 +243,7 @@ func TestNoLines(t *testing.T) {
 				return err
 			})
 		}
-		db := mvcc.NewDB(nil)
-		defer db.Close()
+		db := newDB(t)
 		table := mvcc.NewTable[int, string](db, "t", nil)
 		table.Store(1, "good")
 		table.Store(2, "bad")

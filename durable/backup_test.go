@@ -52,9 +52,15 @@ type shop struct {
 	byEnd  *mvcc.Index[string, int, int] // of the counts, by their last digit
 }
 
-func newShop(t testing.TB) *shop {
+// newDB returns a database that is closed when the test ends.
+func newDB(t testing.TB) *mvcc.DB {
 	db := mvcc.NewDB(nil)
 	t.Cleanup(db.Close)
+	return db
+}
+
+func newShop(t testing.TB) *shop {
+	db := newDB(t)
 	s := &shop{
 		DB:     db,
 		parts:  mvcc.NewTable[string, part](db, "parts", nil),
@@ -289,8 +295,7 @@ func TestBackupMisfits(t *testing.T) {
 		`the codec of the backup is "gob", and that given is "json"`)
 	require.ErrorContains(t, load(newShop(t).DB, durable.Gob, nil),
 		"the version of the backup is 1, and LoadOptions.Version is 0")
-	db := mvcc.NewDB(nil)
-	defer db.Close()
+	db := newDB(t)
 	require.ErrorContains(t, load(db, durable.Gob, one),
 		`there is no table "counts": make it with mvcc.NewTable[int, int]`)
 	mvcc.NewTable[int, int](db, "counts", nil)

@@ -86,12 +86,6 @@ type gobDecoder struct {
 	dec *gob.Decoder
 }
 
-func newGobDecoder(r io.Reader) *gobDecoder {
-	d := &gobDecoder{in: gobtext.NewReader(r)}
-	d.dec = gob.NewDecoder(&d.raw)
-	return d
-}
-
 func (d *gobDecoder) Decode(v any) error {
 	if err := d.in.Next(); err != nil {
 		return err

@@ -129,8 +129,7 @@ func (m method) ownOf(t reflect.Type) bool {
 
 // embeddedIn reports whether an embedded field of a struct has the method.
 func (m method) embeddedIn(t reflect.Type) bool {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if f.Anonymous && (f.Type.Implements(m.in) || reflect.PointerTo(f.Type).Implements(m.in)) {
 			return true
 		}

@@ -343,7 +343,7 @@ func TestNegativeZero(t *testing.T) {
 		In struct{ A [2]float64 }
 		M  map[string]struct{ F float64 }
 	}
-	v := numbers{F: negative, P: ptr(float32(negative))}
+	v := numbers{F: negative, P: new(float32(negative))}
 	v.M = map[string]struct{ F float64 }{"a": {negative}}
 	v.In.A[1] = negative
 	for _, c := range []durable.Codec{durable.Gob, durable.JSON} {

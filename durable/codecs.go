@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"github.com/mvccmap/mvccmap/internal/seam/disk"
+	"github.com/mvccmap/mvccmap/internal/seam/gobtext"
 )
 
 // Gob is the codec of package [encoding/gob]. It keeps a record as it is, or refuses it with an
@@ -32,7 +33,11 @@ var Gob = Codec{
 	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } {
 		return &gobEncoder{w: w, enc: gob.NewEncoder(w)}
 	},
-	NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return newGobDecoder(r) },
+	NewDecoder: func(r io.Reader) interface{ Decode(v any) error } {
+		d := &gobDecoder{in: gobtext.NewReader(r)}
+		d.dec = gob.NewDecoder(&d.raw)
+		return d
+	},
 }
 
 // JSON is the codec of package [encoding/json]: larger and slower than [Gob], and readable by

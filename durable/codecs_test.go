@@ -34,8 +34,6 @@ type record struct {
 	Array  [2][]int
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // records are those that gob alone changes.
 func records() []record {
 	var none *int
@@ -43,10 +41,10 @@ func records() []record {
 		{},
 		{Name: "plain", List: []int{1}, Inner: &record{Name: "inner"}},
 		{Active: new(bool)},
-		{Active: ptr(true)},
+		{Active: new(true)},
 		{Twice: &none},
-		{Twice: ptr(new(int))},
-		{Twice: ptr(ptr(7))},
+		{Twice: new(new(int))},
+		{Twice: new(new(7))},
 		{List: []int{}},
 		{Bytes: []byte{}},
 		{Lists: [][]string{}},
@@ -62,7 +60,7 @@ func records() []record {
 		{Of: []int{}},
 		{Of: map[string]any{"a": []int{}, "b": record{Active: new(bool)}}},
 		{When: new(time.Time)},
-		{When: ptr(time.Unix(1, 0).UTC())},
+		{When: new(time.Unix(1, 0).UTC())},
 		{Array: [2][]int{nil, {}}},
 	}
 }
@@ -170,7 +168,7 @@ func TestJSONRefuses(t *testing.T) {
 	keeps[any](t, c, map[string]any{"a": []any{1.5, "b", nil, true, map[string]any{}}})
 	keeps(t, c, []float64{0.1, 1e300, math.Copysign(0, -1)})
 	keeps(t, c, []int64{1<<63 - 1, -1 << 63})
-	keeps(t, c, []*bool{nil, new(bool), ptr(true)})
+	keeps(t, c, []*bool{nil, new(bool), new(true)})
 	keeps(t, c, [][]int{nil, {}, {1}})
 	keeps(t, c, []map[string]int{nil, {}})
 	keeps(t, c, big.NewInt(0).Lsh(big.NewInt(1), 100))

@@ -2,7 +2,6 @@ package durable
 
 import (
 	"bytes"
-	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -53,22 +52,11 @@ func (m *machine) fail(t testing.TB, dir string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	to := t.TempDir()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		if e.IsDir() {
-			continue
+	for name, data := range imageOf(t, dir, 0).files {
+		if name[0] == 'j' {
+			data = torn(data, m.sizes[filepath.Join(dir, name)])
 		}
-		path := filepath.Join(dir, e.Name())
-		data, err := os.ReadFile(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		require.NoError(t, err)
-		if e.Name()[0] == 'j' {
-			data = torn(data, m.sizes[path])
-		}
-		require.NoError(t, os.WriteFile(filepath.Join(to, e.Name()), data, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(to, name), data, 0o600))
 	}
 	return to
 }

@@ -61,7 +61,8 @@ func (f *folder) open(dir string) error {
 		info := &f.infos[i]
 		path := filepath.Join(dir, info.Name)
 		is, err := os.Stat(path)
-		if info.Used = info.Number >= f.from(); info.Used {
+		n := len(f.backups) // all is read from the last one on
+		if info.Used = n == 0 || info.Number >= f.backups[n-1]; info.Used {
 			var file *os.File
 			if file, err = os.Open(path); err == nil {
 				f.opened[info.Name] = file
@@ -81,14 +82,6 @@ func (f *folder) close() {
 	for _, file := range f.opened {
 		_ = file.Close()
 	}
-}
-
-// from returns the number of the last backup, from which all is read; 0 if there is none.
-func (f *folder) from() uint64 {
-	if n := len(f.backups); n > 0 {
-		return f.backups[n-1]
-	}
-	return 0
 }
 
 // An inspected file is read as far as it went when it was opened.

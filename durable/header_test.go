@@ -56,8 +56,7 @@ func TestReadHeader(t *testing.T) {
 // A text that is no header, or a damaged one, is a DamageError; an error of the reader is wrapped.
 func TestReadHeaderDamage(t *testing.T) {
 	for _, c := range codecs {
-		db := mvcc.NewDB(nil)
-		defer db.Close()
+		db := newDB(t)
 		mvcc.NewTable[int, int](db, "t", nil)
 		var file bytes.Buffer
 		_, err := durable.Save(t.Context(), db, &file, c, nil)

@@ -123,7 +123,6 @@ func (l *loading) readInTurn(of *backupfile.TableHeader) error {
 	if err := l.table(of); err != nil {
 		return err
 	}
-	l.cutTable(of)
 	return l.readHeld(of.Name)
 }
 
@@ -141,7 +140,6 @@ func (l *loading) readHeld(read string) error {
 		if err := l.table(of); err != nil {
 			return err
 		}
-		l.cutTable(of)
 	}
 }
 
@@ -242,17 +240,6 @@ func (l *loading) forgive(is func(m *migration) bool) {
 
 // A severalErrors has all errors of a call.
 type severalErrors []error
-
-// joined returns an error that tells all of the list, nil if it is empty.
-func joined(list []error) error {
-	switch len(list) {
-	case 0:
-		return nil
-	case 1:
-		return list[0]
-	}
-	return severalErrors(list)
-}
 
 func (e severalErrors) Error() string {
 	var b strings.Builder

@@ -43,9 +43,7 @@ func renumbered(calls *[]string) []durable.Migration {
 // names, in backups and in differences.
 func TestAfter(t *testing.T) {
 	for _, c := range codecs {
-		was, db := mvcc.NewDB(nil), mvcc.NewDB(nil)
-		defer was.Close()
-		defer db.Close()
+		was, db := newDB(t), newDB(t)
 		kidsThen := mvcc.NewTable[int, childBefore](was, "children", nil)
 		parents := mvcc.NewTable[int, parent](was, "parents", nil)
 		settings := mvcc.NewTable[int, bool](was, "settings", nil)
@@ -93,8 +91,7 @@ func TestAfterRefuses(t *testing.T) {
 		return durable.Migrate(of, func(_, old int) (string, error) { return "", nil }).After(after...)
 	}
 	c := codecs[0]
-	was := mvcc.NewDB(nil)
-	defer was.Close()
+	was := newDB(t)
 	for _, name := range []string{"a", "b", "c"} {
 		mvcc.NewTable[int, int](was, name, nil).Store(1, 1)
 	}
@@ -107,8 +104,7 @@ func TestAfterRefuses(t *testing.T) {
 		`Migrate[0], of table "a", is After "x", which is the name of no table`: {
 			step("a", "x"), step("b"), step("c")},
 	} {
-		db := mvcc.NewDB(nil)
-		defer db.Close()
+		db := newDB(t)
 		a := mvcc.NewTable[int, string](db, "a", nil)
 		mvcc.NewTable[int, string](db, "b", nil)
 		mvcc.NewTable[int, string](db, "c", nil)
@@ -134,9 +130,7 @@ func TestAllThatDoesNotFit(t *testing.T) {
 		durable.RenameFields("fields", map[string]string{"X": "B"}), step("fits"), step("migrated"),
 		durable.Migrate("other", func(int, v3) (v2, error) { return v2{}, nil }), step("mistyped"),
 	}
-	was, db := mvcc.NewDB(nil), mvcc.NewDB(nil)
-	defer was.Close()
-	defer db.Close()
+	was, db := newDB(t), newDB(t)
 	mvcc.NewTable[int, v2](was, "fits", nil)
 	mvcc.NewTable[int, v1](was, "absent", nil)
 	for _, name := range []string{"migrated", "other", "fields"} {
@@ -184,8 +178,7 @@ func TestBecomesUnique(t *testing.T) {
 	}
 	for _, c := range codecs {
 		data := savedTable(t, c, "users", map[int]user{1: {"a"}, 2: {"b"}, 3: {"b"}, 4: {"a"}, 5: {"c"}, 6: {"a"}}, nil)
-		db := mvcc.NewDB(nil)
-		defer db.Close()
+		db := newDB(t)
 		users := mvcc.NewTable[int, user](db, "users", nil)
 		_, _ = mvcc.NewIndex(users, "mail", mails, unique)
 		users.Store(9, user{"kept"})

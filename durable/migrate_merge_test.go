@@ -150,9 +150,7 @@ func TestMergeLater(t *testing.T) {
 // A table that others are merged into must fit itself.
 func TestMergeMisfit(t *testing.T) {
 	type other struct{ Name, From, More string }
-	was, is := mvcc.NewDB(nil), mvcc.NewDB(nil)
-	defer was.Close()
-	defer is.Close()
+	was, is := newDB(t), newDB(t)
 	mvcc.NewTable[string, other](was, "people", nil).Store("ada", other{More: "more"})
 	mvcc.NewTable[int, visitor](was, "visitors", nil).Store(1, visitor{"alan"})
 	people := mvcc.NewTable[string, person](is, "people", nil)
@@ -178,8 +176,7 @@ func TestMergeMisfit(t *testing.T) {
 // Whatever a function does, nothing is loaded, and the next call is right.
 func TestMigratePanics(t *testing.T) {
 	data := savedTable(t, durable.Gob, "people", map[int]visitor{1: {"ada"}, 2: {"alan"}}, nil)
-	db := mvcc.NewDB(nil)
-	defer db.Close()
+	db := newDB(t)
 	people := mvcc.NewTable[string, person](db, "people", nil)
 	people.Store("eve", person{})
 	load := func(do func()) error {
@@ -217,8 +214,7 @@ func TestMigrateMisuse(t *testing.T) {
 	same := func(_ int, p person) (person, error) { return p, nil }
 	load := func(m durable.Migration) func() {
 		return func() {
-			db := mvcc.NewDB(nil)
-			defer db.Close()
+			db := newDB(t)
 			_, _ = durable.Load(t.Context(), db, new(bytes.Buffer), durable.Gob, &durable.LoadOptions{Migrate: []durable.Migration{m}})
 		}
 	}
@@ -238,8 +234,7 @@ func TestMigrateMisuse(t *testing.T) {
 // A version that is not expected is said with both, and with the file; others may be allowed.
 func TestVersions(t *testing.T) {
 	data := savedTable(t, durable.Gob, "people", map[int]int{1: 1}, &durable.SaveOptions{Version: 3})
-	db := mvcc.NewDB(nil)
-	defer db.Close()
+	db := newDB(t)
 	m := mvcc.NewTable[int, int](db, "people", nil)
 	_, err := durable.Load(t.Context(), db, bytes.NewReader(data), durable.Gob,
 		&durable.LoadOptions{Version: 5, Versions: []int{4, 2}})
@@ -280,8 +275,7 @@ func TestMigrateKeepsNothing(t *testing.T) {
 			})
 		},
 	} {
-		db := mvcc.NewDB(nil)
-		defer db.Close()
+		db := newDB(t)
 		mvcc.NewTable[int, length](db, "blobs", nil)
 		mvcc.NewTable[int, length](db, "lengths", nil)
 		live := func() int {

@@ -175,8 +175,7 @@ func TestMigratedDifferences(t *testing.T) {
 		for range r.IntN(30) {
 			p.change(t, r)
 		}
-		to := mvcc.NewDB(nil)
-		defer to.Close()
+		to := newDB(t)
 		people := mvcc.NewTable[string, person](to, "people", nil)
 		old := mvcc.NewTable[int, bool](to, "old", nil)
 		notes := mvcc.NewTable[int, noteNow](to, "notes", nil)

@@ -24,6 +24,16 @@ func loadT[K comparable, V any](
 	return maps.Collect(m.All()), b.Migrated(), err
 }
 
+// requireT checks that want is loaded.
+func requireT[K comparable, V any](
+	t testing.TB, c durable.Codec, data []byte, want map[K]V, migrate ...durable.Migration,
+) {
+	t.Helper()
+	got, _, err := loadT[K, V](t, c, data, migrate...)
+	require.NoError(t, err)
+	require.Equal(t, want, got, c.Name)
+}
+
 func renamedT(names ...string) durable.Migration {
 	is := map[string]string{}
 	for i := 0; i < len(names); i += 2 {
@@ -66,10 +76,8 @@ func TestRenameFields(t *testing.T) {
 		_, _, err := loadT[int, v4](t, c,
 			savedTable(t, c, "t", map[int]struct{ Name, Other string }{1: {}}, nil), steps...)
 		require.ErrorAs(t, err, new(*durable.SchemaError))
-		got, _, err := loadT[int, v4](t, c,
-			savedTable(t, c, "t", map[int]struct{ WholeName string }{1: {"x"}}, nil), steps...)
-		require.NoError(t, err)
-		require.Equal(t, map[int]v4{1: {WholeName: "x"}}, got)
+		requireT(t, c, savedTable(t, c, "t", map[int]struct{ WholeName string }{1: {"x"}}, nil),
+			map[int]v4{1: {WholeName: "x"}}, steps...)
 	}
 }
 
@@ -132,9 +140,7 @@ func TestRenameFieldsWithin(t *testing.T) {
 	}
 	for _, c := range codecs {
 		data := savedTable(t, c, "t", map[[2]int]*places1{{1, 2}: &from, {3}: nil}, nil)
-		got, _, err := loadT[[2]int, *places2](t, c, data, renamedT(renames...))
-		require.NoError(t, err)
-		require.Equal(t, map[[2]int]*places2{{1, 2}: &to, {3}: nil}, got, c.Name)
+		requireT(t, c, data, map[[2]int]*places2{{1, 2}: &to, {3}: nil}, renamedT(renames...))
 	}
 }
 
@@ -150,10 +156,9 @@ func TestRenameFieldsByTag(t *testing.T) {
 		Plain    int
 	}
 	data := savedTable(t, durable.JSON, "t", map[int]was{1: {"Ada", 7}}, nil)
-	got, _, err := loadT[int, is](t, durable.JSON, data, renamedT("name", "full_name", "c", "number"))
-	require.NoError(t, err)
-	require.Equal(t, map[int]is{1: {"Ada", 7, 0}}, got)
-	_, _, err = loadT[int, is](t, durable.JSON, data, renamedT("Name", "FullName"))
+	requireT(t, durable.JSON, data, map[int]is{1: {"Ada", 7, 0}},
+		renamedT("name", "full_name", "c", "number"))
+	_, _, err := loadT[int, is](t, durable.JSON, data, renamedT("Name", "FullName"))
 	require.ErrorContains(t, err, `RenameFields of table "t": there is no field FullName in durable_test.is`)
 }
 
@@ -176,16 +181,13 @@ func TestRenameFieldsAndMigrate(t *testing.T) {
 			savedTable(t, c, "t", map[int]v3{1: {"Ada", "Lovelace"}}, nil),
 			savedTable(t, c, "t", map[int]v4{1: {"Ada", "Lovelace"}}, nil),
 		} {
-			got, _, err := loadT[int, v4](t, c, data, steps...)
-			require.NoError(t, err)
-			require.Equal(t, map[int]v4{1: {"Ada", "Lovelace"}}, got)
+			requireT(t, c, data, map[int]v4{1: {"Ada", "Lovelace"}}, steps...)
 		}
 		// To other keys, and merged with a table that is there.
 		byName := durable.MigrateTo("old", "t", func(id int, old v2) (string, int, error) { return old.FullName, id, nil })
-		got, _, err := loadT[string, int](t, c, savedTable(t, c, "old", map[int]v1{1: {"Ada"}, 2: {"Bob"}}, nil),
+		requireT(t, c, savedTable(t, c, "old", map[int]v1{1: {"Ada"}, 2: {"Bob"}}, nil),
+			map[string]int{"Ada": 1, "Bob": 2},
 			durable.RenameFields("old", map[string]string{"Name": "FullName"}), byName)
-		require.NoError(t, err)
-		require.Equal(t, map[string]int{"Ada": 1, "Bob": 2}, got)
 	}
 }
 
@@ -268,10 +270,8 @@ func TestRenameFieldsRefuses(t *testing.T) {
 		Base
 		Old string
 	}
-	got, _, err := loadT[int, embeds](t, durable.Gob,
-		savedTable(t, durable.Gob, "t", map[int]embedded{1: {Base{7}, "x"}}, nil), renamedT("Old", "Name"))
-	require.NoError(t, err)
-	require.Equal(t, map[int]embeds{1: {Base{7}, "x"}}, got)
+	data := savedTable(t, durable.Gob, "t", map[int]embedded{1: {Base{7}, "x"}}, nil)
+	requireT(t, durable.Gob, data, map[int]embeds{1: {Base{7}, "x"}}, renamedT("Old", "Name"))
 }
 
 // refuses checks that a RenameFields is refused for a table of such values.

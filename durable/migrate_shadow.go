@@ -155,8 +155,7 @@ func (s *shadow) open() error {
 }
 
 func (s *shadow) openStruct(t reflect.Type) error {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name := backupfile.FieldName(f, s.codec)
 		switch {
 		case s.codec == "gob" && f.IsExported() && name != f.Name:
@@ -188,8 +187,8 @@ func hasWithin(t, of reflect.Type, seen map[reflect.Type]bool) bool {
 	case reflect.Map:
 		return hasWithin(t.Key(), of, seen) || hasWithin(t.Elem(), of, seen)
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if hasWithin(t.Field(i).Type, of, seen) {
+		for f := range t.Fields() {
+			if hasWithin(f.Type, of, seen) {
 				return true
 			}
 		}

@@ -95,8 +95,7 @@ func loadAs[V any](t *testing.T, data []byte, c durable.Codec, opts *durable.Loa
 func TestShapes(t *testing.T) {
 	_, _ = customer{}.private, customerMore{}.other
 	for _, c := range codecs {
-		db := mvcc.NewDB(nil)
-		defer db.Close()
+		db := newDB(t)
 		ada := customer{Name: "ada", Home: &address{"London", 1}, Since: time.Unix(1, 0).UTC(),
 			Others: map[string][]address{"work": {{"Paris", 2}}}}
 		mvcc.NewTable[int, customer](db, "customers", nil).Store(1, ada)
@@ -153,9 +152,7 @@ func TestShapes(t *testing.T) {
 
 // A header may be larger than a frame.
 func TestManyTables(t *testing.T) {
-	db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
-	defer db.Close()
-	defer to.Close()
+	db, to := newDB(t), newDB(t)
 	for i := range 500 {
 		name := strings.Repeat("n", i+1)
 		mvcc.NewTable[int, customer](db, name, nil).Store(i, customer{Name: name})

@@ -70,8 +70,7 @@ func TestMigrate(t *testing.T) {
 				3: {First: "Bot"}}, nil),
 			savedTable(t, c, "accounts", now, nil),
 		} {
-			db := mvcc.NewDB(nil)
-			defer db.Close()
+			db := newDB(t)
 			m := mvcc.NewTable[int, account3](db, "accounts", nil)
 			names, err := mvcc.NewIndex(m, "by name", func(_ int, a account3) []string { return []string{a.Full} }, nil)
 			require.NoError(t, err)
@@ -98,8 +97,7 @@ func TestMigrate(t *testing.T) {
 func TestMigrateNothing(t *testing.T) {
 	type nothing struct{}
 	for _, c := range codecs {
-		db := mvcc.NewDB(nil)
-		defer db.Close()
+		db := newDB(t)
 		set := mvcc.NewTable[int, nothing](db, "set", nil)
 		m := mvcc.NewTable[int, int](db, "map", nil)
 		_, err := durable.Load(t.Context(), db, bytes.NewReader(savedTable(t, c, "set", map[int]bool{1: true, 2: false}, nil)),
@@ -132,8 +130,7 @@ func TestMigrateNothing(t *testing.T) {
 // the name of now.
 func TestRename(t *testing.T) {
 	for _, c := range codecs {
-		was := mvcc.NewDB(nil)
-		defer was.Close()
+		was := newDB(t)
 		accounts := mvcc.NewTable[int, account1](was, "members", nil)
 		accounts.Store(1, account1{"Ada Lovelace"})
 		accounts.Store(2, account1{"Alan Turing"})
@@ -153,8 +150,7 @@ func TestRename(t *testing.T) {
 
 		opts := &durable.LoadOptions{Migrate: accountSteps(),
 			Rename: map[string]string{"members": "accounts", "nobody": "accounts"}}
-		db := mvcc.NewDB(nil)
-		defer db.Close()
+		db := newDB(t)
 		m := mvcc.NewTable[int, account3](db, "accounts", nil)
 		loaded, err := durable.Load(t.Context(), db, bytes.NewReader(full.Bytes()), c, opts)
 		require.NoError(t, err)
@@ -212,8 +208,7 @@ func TestMigrateGoesOn(t *testing.T) {
 
 	opts := &durable.LoadOptions{Migrate: migratedPeople()}
 	load := func() (*mvcc.DB, *mvcc.Map[string, person], durable.Backup) {
-		to := mvcc.NewDB(nil)
-		t.Cleanup(to.Close)
+		to := newDB(t)
 		people := mvcc.NewTable[string, person](to, "people", nil)
 		mvcc.NewTable[int, bool](to, "old", nil)
 		mvcc.NewTable[int, noteNow](to, "notes", nil)
@@ -322,8 +317,7 @@ func TestMigrateRefuses(t *testing.T) {
 			`the field A of the value is gone: see LoadOptions.Migrate and AnyShape`},
 	} {
 		for _, c := range codecs {
-			db := mvcc.NewDB(nil)
-			defer db.Close()
+			db := newDB(t)
 			ints := mvcc.NewTable[int, v2](db, "ints", nil)
 			ints.Store(7, v2{"seven"})
 			strs := mvcc.NewTable[string, v2](db, "strings", nil)

@@ -44,31 +44,18 @@ func TestRenameFieldsThatCannotBeTold(t *testing.T) {
 			renamedT("A", "B", "B", "C"), renamedT("B", "D", "C", "E"))
 		refused(err, "the field B was saved")
 		// Each of these can be told.
-		got, _, err := loadT[int, next](t, c, savedTable(t, c, "t", map[int]pair{1: {1, 2}}, nil),
+		pairs := savedTable(t, c, "t", map[int]pair{1: {1, 2}}, nil)
+		requireT(t, c, pairs, map[int]next{1: {1, 2}}, renamedT("A", "B", "B", "C"))
+		requireT(t, c, savedTable(t, c, "t", map[int]next{1: {1, 2}}, nil), map[int]next{1: {1, 2}},
 			renamedT("A", "B", "B", "C"))
-		require.NoError(t, err)
-		require.Equal(t, map[int]next{1: {1, 2}}, got)
-		got, _, err = loadT[int, next](t, c, savedTable(t, c, "t", map[int]next{1: {1, 2}}, nil),
-			renamedT("A", "B", "B", "C"))
-		require.NoError(t, err)
-		require.Equal(t, map[int]next{1: {1, 2}}, got)
-		got, _, err = loadT[int, next](t, c, savedTable(t, c, "t", map[int]struct{ C int }{1: {1}}, nil),
-			renamedT("A", "B", "B", "C"))
-		require.NoError(t, err)
-		require.Equal(t, map[int]next{1: {0, 1}}, got)
-		last, _, err := loadT[int, third](t, c, savedTable(t, c, "t", map[int]pair{1: {1, 2}}, nil),
-			renamedT("A", "B", "B", "C"), renamedT("B", "D", "C", "E"))
-		require.NoError(t, err)
-		require.Equal(t, map[int]third{1: {1, 2}}, last)
-		back, _, err := loadT[int, pair](t, c, savedTable(t, c, "t", map[int]pair{1: {1, 2}}, nil),
-			renamedT("A", "C"), renamedT("C", "A"))
-		require.NoError(t, err)
-		require.Equal(t, map[int]pair{1: {1, 2}}, back)
+		requireT(t, c, savedTable(t, c, "t", map[int]struct{ C int }{1: {1}}, nil),
+			map[int]next{1: {0, 1}}, renamedT("A", "B", "B", "C"))
+		requireT(t, c, pairs, map[int]third{1: {1, 2}}, renamedT("A", "B", "B", "C"),
+			renamedT("B", "D", "C", "E"))
+		requireT(t, c, pairs, map[int]pair{1: {1, 2}}, renamedT("A", "C"), renamedT("C", "A"))
 		one := durable.Migrate("t", func(_ int, old struct{ B int }) (next, error) { return next{C: old.B}, nil })
-		got, _, err = loadT[int, next](t, c, savedTable(t, c, "t", map[int]struct{ B int }{1: {1}}, nil),
-			renamedT("A", "B", "B", "C"), one)
-		require.NoError(t, err)
-		require.Equal(t, map[int]next{1: {0, 1}}, got)
+		requireT(t, c, savedTable(t, c, "t", map[int]struct{ B int }{1: {1}}, nil),
+			map[int]next{1: {0, 1}}, renamedT("A", "B", "B", "C"), one)
 	}
 }
 
@@ -81,8 +68,7 @@ func TestRenameFieldsWithAnyShape(t *testing.T) {
 	steps := []durable.Migration{renamedT("Name", "FullName"), renamedT("FullName", "WholeName")}
 	for _, c := range codecs {
 		data := savedTable(t, c, "t", map[int]v1{1: {"Ada", "x"}}, nil)
-		db := mvcc.NewDB(nil)
-		defer db.Close()
+		db := newDB(t)
 		m := mvcc.NewTable[int, v3](db, "t", nil)
 		_, err := durable.Load(t.Context(), db, bytes.NewReader(data), c, &durable.LoadOptions{Migrate: steps, AnyShape: true})
 		require.NoError(t, err)
@@ -113,14 +99,10 @@ func TestRenameFieldsToWhatAMigrationTakes(t *testing.T) {
 		for _, data := range [][]byte{
 			savedTable(t, c, "t", map[int]v1{1: {"Ada"}}, nil), savedTable(t, c, "t", map[int]v2{1: {"Ada"}}, nil),
 		} {
-			got, _, err := loadT[int, v3](t, c, data, renamedT("Name", "FullName"),
+			requireT(t, c, data, map[int]v3{1: {"Ada", 3}}, renamedT("Name", "FullName"),
 				durable.Migrate("t", func(_ int, o v2) (v3, error) { return v3{o.FullName, len(o.FullName)}, nil }))
-			require.NoError(t, err)
-			require.Equal(t, map[int]v3{1: {"Ada", 3}}, got)
-			other, _, err := loadT[int, other3](t, c, data, renamedT("Name", "FullName"),
+			requireT(t, c, data, map[int]other3{1: {"Ada", "", 3}}, renamedT("Name", "FullName"),
 				durable.Migrate("t", func(_ int, o v2) (other3, error) { return other3{o.FullName, "", 3}, nil }))
-			require.NoError(t, err)
-			require.Equal(t, map[int]other3{1: {"Ada", "", 3}}, other)
 		}
 	}
 }

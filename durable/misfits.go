@@ -61,14 +61,3 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the version of %s is %d, and LoadOptions.Version is %d%s", which, e.Saved,
 		e.Version, more)
 }
-
-// misfits returns a *SchemaError if the program's table, described by is, would lose something of
-// the saved table, described by of.
-func misfits(of, is backupfile.TableHeader) error {
-	lost, fits := of.Lost(is)
-	if fits {
-		return nil
-	}
-	return &SchemaError{Table: of.Name, Saved: [2]string{of.Key, of.Value},
-		Is: [2]string{is.Key, is.Value}, Lost: lost}
-}

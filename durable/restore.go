@@ -259,10 +259,11 @@ func (l *loading) run(db door.DB, before *Backup) error {
 	l.cut()
 	for i, table := range l.savedTables {
 		if table.Closed {
-			if ids[table.Name] == table.ID && l.hasLoaded(table.Name, table.ID) {
+			if !l.hasLoaded(table.Name, table.ID) {
+				delete(l.misfits, table.Name)
+			} else if ids[table.Name] == table.ID {
 				l.renew(db, table, true)
 			}
-			l.closed(table)
 			continue
 		}
 		was, there := ids[table.Name]
@@ -343,6 +344,7 @@ func (l *loading) table(of *backupfile.TableHeader) error {
 	if l.count != uint64(of.Records) {
 		return l.miscounted(of)
 	}
+	l.cutTable(of)
 	return nil
 }
 

@@ -32,10 +32,13 @@ func (b *Backup) missing() error {
 			list = append(list, errors.New(m.why))
 		}
 	}
-	if len(list) == 0 {
+	switch len(list) {
+	case 0:
 		return nil
+	case 1:
+		return list[0]
 	}
-	return joined(list)
+	return severalErrors(list)
 }
 
 // passOver notes the tables passed over before, and which Migrations have not applied.
@@ -89,17 +92,10 @@ func (l *loading) renew(db door.DB, of backupfile.TableHeader, there bool) {
 	}
 }
 
-// closed notes that a table was closed.
-func (l *loading) closed(of backupfile.TableHeader) {
-	if m, there := l.misfits[of.Name]; there && m.id == of.ID {
-		l.fit(of.Name)
-	}
-}
-
 // misfit notes why a table does not fit; if why is nil, that it fits.
 func (l *loading) misfit(of backupfile.TableHeader, why error) {
 	if why == nil {
-		l.fit(of.Name)
+		delete(l.misfits, of.Name)
 		is := l.opts.renamed(of.Name)
 		l.forgive(func(m *migration) bool { return m.from == is })
 		return
@@ -108,12 +104,6 @@ func (l *loading) misfit(of backupfile.TableHeader, why error) {
 		l.misfits = map[string]misfit{}
 	}
 	l.misfits[of.Name] = misfit{of.ID, why}
-}
-
-func (l *loading) fit(name string) {
-	if delete(l.misfits, name); len(l.misfits) == 0 {
-		l.misfits = nil
-	}
 }
 
 // pass reads the records of a table, and forgets them.
@@ -166,14 +156,18 @@ func (l *loading) loader(db door.DB, of backupfile.TableHeader, known bool) (add
 	return l.into(db, of.Name), nil
 }
 
-// compare returns an error if the present table would lose something of the saved one.
+// compare returns a [*SchemaError] if the present table would lose something of the saved one.
 func (l *loading) compare(of backupfile.TableHeader, table seam.Table) error {
 	if l.opts.AnyShape {
 		return nil
 	}
 	is := backupfile.Describe(table, l.codec.Name)
-	of.Name = is.Name
-	return misfits(of, is)
+	lost, fits := of.Lost(is)
+	if fits {
+		return nil
+	}
+	return &SchemaError{Table: is.Name, Saved: [2]string{of.Key, of.Value},
+		Is: [2]string{is.Key, is.Value}, Lost: lost}
 }
 
 // into returns the loader of a table, nil if there is none of that name.

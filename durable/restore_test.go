@@ -53,9 +53,7 @@ func TestLoadIsExact(t *testing.T) {
 
 // A table is saved and loaded whatever its name is; the name of a codec is text.
 func TestNamesComeBack(t *testing.T) {
-	db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
-	defer db.Close()
-	defer to.Close()
+	db, to := newDB(t), newDB(t)
 	var copies []*mvcc.Map[int, int]
 	for i, name := range []string{"t\xff", "t\xfe", "t", "t\ufffd", "\x00<\u2028"} {
 		mvcc.NewTable[int, int](db, name, nil).Store(i, i)

@@ -90,8 +90,7 @@ func (c *changing) change(r *rand.Rand) {
 
 // like returns a database with empty tables as in content, to load into.
 func like(t testing.TB, content map[string]any) *changing {
-	db := mvcc.NewDB(nil)
-	t.Cleanup(db.Close)
+	db := newDB(t)
 	c := &changing{db, map[string]anyOf{}}
 	for name, was := range content {
 		_, ints := was.(map[int]int)
@@ -218,8 +217,7 @@ func TestTablesOfSnapshots(t *testing.T) {
 
 // A table that does not fit, and is not closed, is an error at last.
 func TestTablesThatAreMissing(t *testing.T) {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
+	db := newDB(t)
 	newAnyOf(db, "b", true).store(1, 1)
 	newAnyOf(db, "a", true).store(1, 1)
 	var data bytes.Buffer
@@ -239,9 +237,7 @@ func TestTablesThatAreMissing(t *testing.T) {
 
 // After a Load epochs are above that of the backup.
 func TestLoadSkipsEpochs(t *testing.T) {
-	db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
-	defer db.Close()
-	defer to.Close()
+	db, to := newDB(t), newDB(t)
 	newAnyOf(db, "a", true).store(1, 1)
 	door.Of(db).SkipTo(1000, false)
 	door.Of(db).SkipTo(5, false)

@@ -228,8 +228,7 @@ func TestTurnsOfCommitGrow(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(name, ", Update: ", update), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					db := NewDB(still())
-					defer db.Close()
+					db := newDB(t, still())
 					hot := NewTable[int, int](db, "hot", nil) // whose keys are installed first
 					var commits atomic.Bool                   // the function has returned
 					var calls, longest atomic.Int64

@@ -199,8 +199,7 @@ func besides(t testing.TB, opts Options) (all []beside) {
 	}
 	plain, ordered := newMap[int, int](t, &opts), NewOrdered[int, int](&opts)
 	t.Cleanup(ordered.Close)
-	db := NewDB(&opts)
-	t.Cleanup(db.Close)
+	db := newDB(t, &opts)
 	indexed := NewTable[int, int](db, "indexed", nil)
 	byValue, err := NewIndex(indexed, "by value", func(_, v int) []int { return []int{v % 2} }, nil)
 	require.NoError(t, err)

@@ -74,8 +74,7 @@ func TestDiff(t *testing.T) {
 // nothing else.
 func TestChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := NewDB(nil)
-		defer db.Close()
+		db := newDB(t, nil)
 		m := NewOrderedTable[int, int](db, "m", nil)
 		tens, err := NewOrderedIndex(m, "tens", func(_, v int) []int { return []int{v / 10} }, nil)
 		require.NoError(t, err)

@@ -55,20 +55,15 @@ func newCollation[I, K comparable](index, key *order) *collation {
 
 // setKey says how the keys of the records, of type t, are ordered.
 func (c *collation) setKey(t reflect.Type, key *order) {
-	switch {
+	switch k := t.Kind(); {
 	case key != nil:
 		c.key = key
-	case hasOrder(t):
+	case reflect.Int <= k && k <= reflect.Float64 || k == reflect.String: // ordered by Go itself
 		c.key = naturalOrder(t)
 	default:
-		c.stable = newStableHash(t)
+		step := stepOf(t)
+		c.stable = func(key unsafe.Pointer) uint64 { return step(0, hasher.Unkept(key)) }
 	}
-}
-
-// hasOrder reports whether Go's operators order the values of t.
-func hasOrder(t reflect.Type) bool {
-	k := t.Kind()
-	return reflect.Int <= k && k <= reflect.Float64 || k == reflect.String
 }
 
 // order returns the collation as the order of a table. Unless the program orders the index keys,
@@ -170,8 +165,8 @@ func typesIn(names []byte, v reflect.Value) []byte {
 		t := v.Type()
 		return typesIn(fmt.Appendf(names, "%s %s %x;", t.PkgPath(), t, reflect.ValueOf(t).Pointer()), v)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			names = typesIn(names, v.Field(i))
+		for _, field := range v.Fields() {
+			names = typesIn(names, field)
 		}
 	case reflect.Array:
 		for i := range v.Len() {
@@ -237,11 +232,6 @@ func (c *collation) common(a, b unsafe.Pointer) uint32 {
 // that chooses the keys can make equal hashes, with which users of a stableHash must cope.
 type stableHash func(key unsafe.Pointer) uint64
 
-func newStableHash(t reflect.Type) stableHash {
-	f := stepOf(t)
-	return func(key unsafe.Pointer) uint64 { return f(0, hasher.Unkept(key)) }
-}
-
 // A stableStep adds the value at an address to a hash.
 type stableStep func(h uint64, at unsafe.Pointer) uint64
 
@@ -286,8 +276,8 @@ func stepOf(t reflect.Type) stableStep {
 			at  uintptr
 		}
 		var fields []field
-		for i := range t.NumField() {
-			if f := t.Field(i); f.Name != "_" { // which == passes over
+		for f := range t.Fields() {
+			if f.Name != "_" { // which == passes over
 				fields = append(fields, field{stepOf(f.Type), f.Offset})
 			}
 		}

@@ -136,7 +136,10 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 }
 
 // deleteFunc is [Map.DeleteFunc].
-func (m *core) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
+//
+//go:noinline
+func (e *engine) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
+	m := coreAt(e)
 	if m.strict {
 		m.beside(useWrite)
 		of := del

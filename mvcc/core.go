@@ -171,7 +171,7 @@ func newCore(
 	c.Decider = chain.Decider{Of: &c.Resolver, Counts: &s.counters.Counts, Tell: c.tellHelping}
 	m := own.member
 	m.chains, m.old, m.last = own, waiter{m, false}, waiter{m, true}
-	s.add(m)
+	s.change(func(list []*member) []*member { return append(list, m) })
 	return c
 }
 
@@ -194,9 +194,6 @@ func (m *core) reclaim(ctx context.Context) error {
 	return m.gc.Reclaim(ctx)
 }
 
-// clear is [Map.Clear].
-func (m *core) clear() { m.clearingAll(DBTx.deleteAll) }
-
 // clearingAll runs all in a transaction of the map, and commits it. It panics if this fails.
 func (m *core) clearingAll(all func(tx DBTx)) {
 	err := m.clearing(func(tx DBTx) error {
@@ -212,13 +209,6 @@ func (m *core) clearingAll(all func(tx DBTx)) {
 	if err != nil {
 		panic(err)
 	}
-}
-
-// deleteRange is [Map.DeleteRange].
-func (m *core) deleteRange(r span, prefix bool) (deleted int) {
-	m.checkOrdered(prefix)
-	m.clearingAll(func(tx DBTx) { deleted = tx.deleteRange(r, prefix) })
-	return deleted
 }
 
 // clearing runs all in a transaction, and commits it.

@@ -48,8 +48,7 @@ func TestSnapshotMeetsNewTable(t *testing.T) {
 // A snapshot of the past that has begun has a table which was closed since, or is not to be had,
 // however far the bound goes meanwhile.
 func TestClosedTableOfPast(t *testing.T) {
-	db := NewDB(still())
-	defer db.Close()
+	db := newDB(t, still())
 	a := NewTable[int, int](db, "a", nil)
 	a.Store(1, 1)
 	at := db.Epoch()

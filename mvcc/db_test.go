@@ -21,8 +21,7 @@ type shop struct {
 }
 
 func newShop(t *testing.T, opts *Options) shop {
-	db := NewDB(opts)
-	t.Cleanup(db.Close)
+	db := newDB(t, opts)
 	return shop{db, NewTable[string, int](db, "stock", nil), NewTable[int, int](db, "orders", nil)}
 }
 

@@ -28,8 +28,7 @@ func TestDropped(t *testing.T) {
 	defer cancel()
 	for name, ctx := range map[string]context.Context{"background": bg, "live": live} {
 		t.Run(name, func(t *testing.T) {
-			db := NewDB(nil)
-			defer db.Close()
+			db := newDB(t, nil)
 			m := NewOrderedTable[int, int](db, "m", nil)
 			ix, err := NewIndex(m, "values", func(_, v int) []int { return []int{v} }, nil)
 			require.NoError(t, err)

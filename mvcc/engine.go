@@ -96,15 +96,14 @@ func (e *engine) writeIndexed(v *chain.Node, cond condition) error {
 }
 
 //go:noinline
-func (e *engine) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
-	return coreAt(e).deleteFunc(del)
+func (e *engine) clear() { coreAt(e).clearingAll(DBTx.deleteAll) }
+
+//go:noinline
+func (e *engine) deleteRange(r span, prefix bool) (deleted int) {
+	e.checkOrdered(prefix)
+	coreAt(e).clearingAll(func(tx DBTx) { deleted = tx.deleteRange(r, prefix) })
+	return deleted
 }
-
-//go:noinline
-func (e *engine) clear() { coreAt(e).clear() }
-
-//go:noinline
-func (e *engine) deleteRange(r span, prefix bool) int { return coreAt(e).deleteRange(r, prefix) }
 
 //go:noinline
 func (e *engine) beginTx(opts *TxOptions) DBTx { return coreAt(e).beginTx(opts) }

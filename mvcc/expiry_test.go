@@ -198,8 +198,7 @@ func TestExpiryRests(t *testing.T) {
 // Who watches is told which records have expired, and which were deleted.
 func TestWatchExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := NewDB(nil)
-		defer db.Close()
+		db := newDB(t, nil)
 		m := NewTable[int, session](db, "sessions", nil)
 		byN, err := NewIndex(m, "n", func(_ int, s session) []int { return []int{s.n} }, nil)
 		require.NoError(t, err)

@@ -311,8 +311,8 @@ func leadsOn(t reflect.Type) bool {
 	case reflect.Array:
 		return leadsOn(t.Elem())
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if leadsOn(t.Field(i).Type) {
+		for f := range t.Fields() {
+			if leadsOn(f.Type) {
 				return !leftOut(t)
 			}
 		}
@@ -367,8 +367,7 @@ func synchronised(t reflect.Type, within []reflect.Type) bool {
 		return false
 	}
 	within = append(within, t)
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if f.Anonymous && f.Type.Kind() == reflect.Pointer && synchronised(f.Type.Elem(), within) ||
 			synchronised(f.Type, within) {
 			return true

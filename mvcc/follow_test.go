@@ -28,8 +28,7 @@ type derived struct {
 }
 
 func newDerived(t testing.TB, opts *Options) *derived {
-	db := NewDB(opts)
-	t.Cleanup(db.Close)
+	db := newDB(t, opts)
 	return &derived{db: db, a: NewTable[int, int](db, "a", nil), b: NewTable[int, int](db, "b", nil),
 		began: func(DBSnapshot) error { return nil }, applied: func(DBCommit) error { return nil }}
 }

@@ -35,6 +35,14 @@ func newMap[K comparable, V any](t testing.TB, opts *Options) *Map[K, V] {
 	return m
 }
 
+// newDB returns a database that is closed when the test ends.
+func newDB(t testing.TB, opts *Options) *DB {
+	t.Helper()
+	db := NewDB(opts)
+	t.Cleanup(db.Close)
+	return db
+}
+
 // still returns options with which nothing is pruned unless the test says so.
 func still() *Options {
 	return &Options{ReclaimInterval: time.Hour, PruneThreshold: chain.CountMax}

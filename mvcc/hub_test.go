@@ -44,8 +44,7 @@ func TestWatchBeginsAtTheEndOfAnother(t *testing.T) {
 // begins then begins anew.
 func TestWatchOverrun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := NewDB(nil)
-		defer db.Close()
+		db := newDB(t, nil)
 		a, b := NewTable[int, int](db, "a", nil), NewTable[int, int](db, "b", nil)
 		b.Store(1, 1)
 		quiet := b.Watch(t.Context(), nil)

@@ -21,13 +21,6 @@ type kept struct {
 	closed  atomic.Bool            // the database was closed
 }
 
-// saved notes a complete backup.
-func (k *kept) saved() {
-	now := time.Now()
-	k.last.Store(&now)
-	k.backups.Add(1)
-}
-
 // describe sets the figures of s about copies.
 func (k *kept) describe(s *Stats) {
 	s.Backups = k.backups.Load()
@@ -43,7 +36,11 @@ func (k *kept) describe(s *Stats) {
 
 func (db door) Logger() *slog.Logger { return dbAt(db.DB).opts.Logger }
 
-func (db door) BackupTaken() { dbAt(db.DB).shared.kept.saved() }
+func (db door) BackupTaken() {
+	k := &dbAt(db.DB).shared.kept
+	k.last.Store(new(time.Now()))
+	k.backups.Add(1)
+}
 
 func (db door) SkipTo(to uint64, through bool) {
 	of := dbAt(db.DB)

@@ -111,12 +111,6 @@ func recordIn[K comparable, V any](v *chain.Node) (key K, value V, ok bool) {
 	return chain.KeyOf[K](v), chain.ValueOf[K, V](v), true
 }
 
-// all visits the visible versions of all keys.
-func (s moment) all(visit func(c *chunk) bool) {
-	c := new(chunk)
-	s.ranged(c, nil, false, func() bool { return visit(c) })
-}
-
 // ranged visits the visible versions of all keys, or, in their order, of those of r.
 //
 // Every key that is visible here was inserted before, and stays until the snapshot has closed: so

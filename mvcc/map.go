@@ -107,8 +107,8 @@ func reflexive(t reflect.Type) bool {
 	case reflect.Array:
 		return reflexive(t.Elem())
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if !reflexive(t.Field(i).Type) {
+		for f := range t.Fields() {
+			if !reflexive(f.Type) {
 				return false
 			}
 		}

@@ -35,14 +35,6 @@ func (m *member) trim() bool {
 	return c != nil && c.pool.Load().Trim(func(st *txState) { c.Slots.Release(st.slot) })
 }
 
-// expiring returns the map if records of it expire, and it is reachable.
-func (m *member) expiring() *core {
-	if c := m.of.Value(); c != nil && c.expiry() != nil {
-		return c
-	}
-	return nil
-}
-
 type waiter struct {
 	*member
 	last bool

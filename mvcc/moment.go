@@ -15,10 +15,7 @@ type moment struct {
 	gen epoch.Gen
 }
 
-// snapshot is [Map.Snapshot].
-func (m *core) snapshot() moment { return m.snapshotFor(forProgram) }
-
-// snapshotFor opens a snapshot of a kind.
+// snapshotFor opens a snapshot of a kind: [Map.Snapshot] of one forProgram.
 func (m *core) snapshotFor(kind uint64) moment {
 	st, gen := m.open(kind)
 	st.trace(gen)
@@ -118,7 +115,7 @@ func (m *core) view(fn func(s moment) error) error {
 
 // viewGuarded is view for a map whose snapshots may be evicted, or are traced, or that is strict.
 func (m *core) viewGuarded(fn func(s moment) error) (err error) {
-	s := m.snapshot()
+	s := m.snapshotFor(forProgram)
 	defer s.Close()
 	defer stateOf(s.st).tooOld(s.gen, &err)
 	return m.seen(s, fn)

@@ -56,8 +56,7 @@ func TestPut(t *testing.T) {
 	require.NoError(t, m.Put(1, 2))
 	requireValue(t, 2)(m.Load(1))
 
-	db := NewDB(&Options{MaxTxAge: time.Hour})
-	defer db.Close()
+	db := newDB(t, &Options{MaxTxAge: time.Hour})
 	names := NewTable[int, string](db, "names", nil)
 	byName, err := NewIndex(names, "by name", func(_ int, name string) []string {
 		return []string{name}
@@ -85,8 +84,7 @@ func TestPut(t *testing.T) {
 
 // A ReadWriter that is a transaction puts as well, and its commit says whether that may be.
 func TestPutInTransaction(t *testing.T) {
-	db := NewDB(nil)
-	defer db.Close()
+	db := newDB(t, nil)
 	names := NewTable[int, string](db, "names", nil)
 	_, err := NewIndex(names, "by name", func(_ int, name string) []string {
 		return []string{name}

@@ -27,8 +27,7 @@ type yard struct {
 }
 
 func newYard(t testing.TB, opts *Options) *yard {
-	db := NewDB(opts)
-	t.Cleanup(db.Close)
+	db := newDB(t, opts)
 	return &yard{db: db, leases: NewTable[int, session](db, "leases", nil),
 		queue: NewTable[int, string](db, "queue", nil)}
 }

@@ -146,8 +146,7 @@ func TestOrderTakesKeyForAnother(t *testing.T) {
 // its entries would be found by both.
 func TestIndexTakesKeysForEqual(t *testing.T) {
 	for _, unique := range []bool{false, true} {
-		db := NewDB(nil)
-		defer db.Close()
+		db := newDB(t, nil)
 		m := NewTable[int, string](db, "names", nil)
 		_, err := NewOrderedIndexFunc(m, "by name", noCase,
 			func(_ int, name string) []string { return []string{name} }, &IndexOptions{Unique: unique})
@@ -162,8 +161,7 @@ func TestIndexTakesKeysForEqual(t *testing.T) {
 
 // A range by Prefix has no meaning in an order by a function: wherever one is given.
 func TestPrefixOfAnotherOrder(t *testing.T) {
-	db := NewDB(nil)
-	defer db.Close()
+	db := newDB(t, nil)
 	m := NewOrderedTableFunc[string, string](db, "names", reversed, nil)
 	itself := func(_ string, name string) []string { return []string{name} }
 	ix, err := NewOrderedIndexFunc(m, "by name", reversed, itself, nil)

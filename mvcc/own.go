@@ -63,8 +63,8 @@ func ownStrings(t reflect.Type) func(at unsafe.Pointer) {
 			at  uintptr
 		}
 		var fields []field
-		for i := range t.NumField() {
-			if f := t.Field(i); ownStrings(f.Type) != nil {
+		for f := range t.Fields() {
+			if ownStrings(f.Type) != nil {
 				fields = append(fields, field{ownStrings(f.Type), f.Offset})
 			}
 		}

@@ -37,8 +37,7 @@ func TestMemoryOfKeys(t *testing.T) {
 	unique := &IndexOptions{Unique: true}
 	never := func(_ string, v string) time.Time { return time.Unix(1<<40, int64(len(v))) }
 	table := func(t *testing.T, opts *IndexOptions, ordered bool) *Map[string, string] {
-		db := NewDB(nil)
-		t.Cleanup(db.Close)
+		db := newDB(t, nil)
 		m := NewTable[string, string](db, "m", nil)
 		var err error
 		if byValue := func(k, v string) []string { return []string{v} }; ordered {
@@ -124,8 +123,7 @@ func TestLastKeyIsKept(t *testing.T) {
 		t.Error("no record")
 		return false
 	}
-	db := NewDB(nil)
-	defer db.Close()
+	db := newDB(t, nil)
 	m := NewOrderedTable[float64, int](db, "m", nil)
 	all, err := NewIndex(m, "all", func(float64, int) []int { return []int{1} }, nil)
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sort"
 	"testing"
@@ -55,11 +56,7 @@ func TestSnapshotAt(t *testing.T) {
 						s, err := m.SnapshotAt(at)
 						require.NoError(t, err)
 						require.Equal(t, at, s.Epoch())
-						got := map[int]int{}
-						for key, value := range s.All() {
-							got[key] = value
-						}
-						require.Equal(t, want, got, "as of %d", at)
+						require.Equal(t, want, maps.Collect(s.All()), "as of %d", at)
 						s.Close()
 					}
 				}

@@ -86,10 +86,7 @@ func TestRangeConflicts(t *testing.T) {
 							require.NoError(t, err)
 							return
 						}
-						var conflict *ConflictError
-						require.ErrorAs(t, err, &conflict)
-						require.Equal(t, ConflictScan, conflict.Kind)
-						require.Equal(t, key, conflict.Key)
+						requireConflict(t, err, key, ConflictScan)
 					})
 				}
 			}
@@ -132,8 +129,7 @@ func TestPrefix(t *testing.T) {
 func TestDeleteRange(t *testing.T) {
 	alone := NewOrdered[int, int](nil)
 	t.Cleanup(alone.Close)
-	db := NewDB(nil)
-	t.Cleanup(db.Close)
+	db := newDB(t, nil)
 	table := NewOrderedTable[int, int](db, "table", nil)
 	indexed := NewOrderedTable[int, int](db, "indexed", nil)
 	hence := time.Now().Add(time.Hour)

@@ -18,8 +18,6 @@ type seamTable core
 
 func seamOf(m *core) seam.Table { return (*seamTable)(m) }
 
-func coreBehind(t seam.Table) *core { return (*core)(t.(*seamTable)) }
-
 func (t *seamTable) Name() string                     { return t.counters.name }
 func (t *seamTable) ID() int                          { return t.ordinal }
 func (t *seamTable) Types() (key, value reflect.Type) { return t.types.key, t.types.value }
@@ -77,12 +75,13 @@ func seamList(list []*core) []seam.Table {
 func (door) Scan(
 	t seam.Table, s, since DBSnapshot, visit func(v *seam.Version, deleted bool) bool,
 ) {
-	of := hide(coreBehind(t)).seen
+	of := hide((*core)(t.(*seamTable))).seen
 	if since.st != nil {
 		of(s).diff(of(since), func(v, _, is *chain.Node) bool { return visit(versionOf(v), !is.There()) })
 		return
 	}
-	of(s).all(func(c *chunk) bool {
+	c := new(chunk)
+	of(s).ranged(c, nil, false, func() bool {
 		for _, v := range c.found[:c.n] {
 			if !visit(versionOf(v), false) {
 				return false

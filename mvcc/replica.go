@@ -326,10 +326,8 @@ func (b *workBuilder) readIndex(p *part) {
 	all := p.scanned
 	for i := range p.ranges {
 		s := &p.ranges[i]
-		if s.Low == nil || s.High == nil || !sameIndexKey(p.m, s.Low, s.High) {
-			all = true
-			break
-		}
+		all = all || s.Low == nil || s.High == nil ||
+			indexKeyOf(p.m, s.Low) != indexKeyOf(p.m, s.High)
 		keys = append(keys, s.Low)
 	}
 	if all {
@@ -352,8 +350,8 @@ func (b *workBuilder) readIndex(p *part) {
 	}
 }
 
-// indexKeyOf returns the index key of the entry at key in m, the table of an index. In a unique
-// index the two are the same.
+// indexKeyOf returns the index key of the entry, or the end of a range of entries, at key in m, the
+// table of an index. In a unique index the two are the same.
 func indexKeyOf(m *core, key unsafe.Pointer) any {
 	boxed := m.index.Hash.Boxed(key)
 	if e, ok := boxed.(interface{ indexKey() any }); ok {
@@ -361,9 +359,6 @@ func indexKeyOf(m *core, key unsafe.Pointer) any {
 	}
 	return boxed
 }
-
-// sameIndexKey reports whether two entries, or ends of ranges of entries, have the same index key.
-func sameIndexKey(m *core, a, b unsafe.Pointer) bool { return indexKeyOf(m, a) == indexKeyOf(m, b) }
 
 // index returns the work in the index whose table is m.
 func (b *workBuilder) index(m *core) *replicate.Index {

@@ -44,8 +44,7 @@ func TestReusedKeys(t *testing.T) {
 			reuse(t, NewOrderedFunc[string, int](compare, manual()), text, false)
 		},
 		"indexes, a watch and expiry": func(t *testing.T) {
-			db := NewDB(manual())
-			t.Cleanup(db.Close)
+			db := newDB(t, manual())
 			m := NewTable[string, int](db, "t", nil)
 			for _, unique := range []bool{false, true} {
 				_, err := NewIndex(m, fmt.Sprint("by key ", unique), func(k string, v int) []string {

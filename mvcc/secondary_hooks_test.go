@@ -37,8 +37,7 @@ func TestIndexWaitsForInsert(t *testing.T) {
 
 // A loop over an index visits no record that it has looked up while its snapshot was closed.
 func TestSnapshotClosedDuringIndexGet(t *testing.T) {
-	db := NewDB(&Options{ManualReclaim: true})
-	t.Cleanup(db.Close)
+	db := newDB(t, &Options{ManualReclaim: true})
 	table := NewTable[string, int](db, "table", nil)
 	ix, err := NewIndex(table, "value", func(_ string, v int) []int { return []int{v} }, nil)
 	require.NoError(t, err)

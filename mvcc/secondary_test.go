@@ -67,8 +67,7 @@ func (x *indexing) drop() {
 
 // newIndexing returns a table, ordered or not, without indexes.
 func newIndexing(t *testing.T, ordered bool) *indexing {
-	db := NewDB(nil)
-	t.Cleanup(db.Close)
+	db := newDB(t, nil)
 	if ordered {
 		return &indexing{db: db, m: NewOrderedTable[int, int](db, "records", nil)}
 	}

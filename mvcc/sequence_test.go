@@ -70,8 +70,7 @@ func TestSequence(t *testing.T) {
 // A number is reserved before it is drawn: a commit that uses it comes after the one that reserves
 // it, and a process that begins with the kept records gives out others.
 func TestSequenceReservesFirst(t *testing.T) {
-	db := NewDB(nil)
-	defer db.Close()
+	db := newDB(t, nil)
 	numbers := NewTable[string, uint64](db, "numbers", nil)
 	users := NewTable[uint64, string](db, "users", nil)
 	ids := NewSequence(numbers, "users", 10)
@@ -147,8 +146,7 @@ func TestSequenceRelease(t *testing.T) {
 // 1<<63.
 func TestSequenceErrors(t *testing.T) {
 	require.PanicsWithValue(t, errZeroMap, func() { NewSequence(new(Map[string, uint64]), "k", 0) })
-	db := NewDB(nil)
-	defer db.Close()
+	db := newDB(t, nil)
 	m := NewTable[string, uint64](db, "m", nil)
 	s := NewSequence(m, "k", 5)
 	m.Store("k", math.MaxInt64-7)

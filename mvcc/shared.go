@@ -77,10 +77,10 @@ func newShared(o *Options) *shared {
 	return s
 }
 
-// eachExpiring calls f for each map with records that expire.
+// eachExpiring calls f for each map with records that expire, if it is reachable.
 func (s *shared) eachExpiring(f func(c *core)) {
 	s.each(func(m *member) bool {
-		if c := m.expiring(); c != nil {
+		if c := m.of.Value(); c != nil && c.expiry() != nil {
 			f(c)
 		}
 		return false
@@ -114,18 +114,12 @@ func (s *shared) checkStored() {
 // each calls f for each map, and reports whether one of the calls has returned true.
 func (s *shared) each(f func(m *member) bool) (any bool) {
 	for _, m := range *s.members.Load() {
-		if f(m) {
-			any = true
-		}
+		any = f(m) || any
 	}
 	return any
 }
 
-// add adds a map. drop takes a map out, but its items are still visited.
-func (s *shared) add(m *member) {
-	s.change(func(list []*member) []*member { return append(list, m) })
-}
-
+// drop takes a map out, but its items are still visited.
 func (s *shared) drop(m *member) {
 	last := m.sizes()
 	s.gone.Lock()

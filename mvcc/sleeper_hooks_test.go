@@ -39,32 +39,18 @@ type sleeper struct {
 var sleepers = []sleeper{
 	{
 		name: "read of 4 keys, write of 3",
-		commit: func(m *Map[string, int]) error {
-			tx := m.Begin(nil)
-			defer tx.Rollback()
+		commit: byHand(nil, func(tx Tx[string, int]) {
 			tx.Get("never written")
-			for _, key := range []string{"a", "b", "c"} {
-				value, _ := tx.Get(key)
-				tx.Set(key, value+1)
-			}
-			return tx.Commit()
-		},
+			addTo(tx, 1, "a", "b", "c")
+		}),
 		points: []hooks.Point{
 			hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
 			hooks.Tentative, hooks.Validated, hooks.Published, hooks.Finalized,
 		},
 	},
 	{
-		name: "read-modify-write of 3 keys",
-		commit: func(m *Map[string, int]) error {
-			tx := m.Begin(nil)
-			defer tx.Rollback()
-			for _, key := range []string{"a", "b", "c"} {
-				value, _ := tx.Get(key)
-				tx.Set(key, value+1)
-			}
-			return tx.Commit()
-		},
+		name:   "read-modify-write of 3 keys",
+		commit: byHand(nil, func(tx Tx[string, int]) { addTo(tx, 1, "a", "b", "c") }),
 		points: []hooks.Point{
 			hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
 			hooks.Published, hooks.Finalized,
@@ -72,30 +58,24 @@ var sleepers = []sleeper{
 	},
 	{
 		name: "scan and put",
-		commit: func(m *Map[string, int]) error {
-			tx := m.Begin(nil)
-			defer tx.Rollback()
+		commit: byHand(nil, func(tx Tx[string, int]) {
 			sum := 0
 			for _, value := range tx.All() {
 				sum += value
 			}
 			tx.Set("a", sum)
-			return tx.Commit()
-		},
+		}),
 		points: []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative,
 			hooks.Validated},
 	},
 	{
 		name:  "put-only batch of 3 keys",
 		blind: true,
-		commit: func(m *Map[string, int]) error {
-			tx := m.Begin(nil)
-			defer tx.Rollback()
+		commit: byHand(nil, func(tx Tx[string, int]) {
 			for _, key := range []string{"a", "b", "c"} {
 				tx.Set(key, -1)
 			}
-			return tx.Commit()
-		},
+		}),
 		points: []hooks.Point{
 			hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
 			hooks.Published, hooks.Finalized,
@@ -108,17 +88,29 @@ var sleepers = []sleeper{
 		points: []hooks.Point{hooks.StoreInstalled, hooks.StoreDrawn},
 	},
 	{
-		name: "increment of 1 key, snapshot level",
-		commit: func(m *Map[string, int]) error {
-			tx := m.Begin(snapshot)
-			defer tx.Rollback()
-			value, _ := tx.Get("a")
-			tx.Set("a", value+1)
-			return tx.Commit()
-		},
+		name:   "increment of 1 key, snapshot level",
+		commit: byHand(snapshot, func(tx Tx[string, int]) { addTo(tx, 1, "a") }),
 		points: []hooks.Point{hooks.CommitEntries, hooks.InstalledAll, hooks.Announced, hooks.Drawn,
 			hooks.Published, hooks.Finalized},
 	},
+}
+
+// byHand returns a function that commits what do does.
+func byHand(opts *TxOptions, do func(tx Tx[string, int])) func(m *Map[string, int]) error {
+	return func(m *Map[string, int]) error {
+		tx := m.Begin(opts)
+		defer tx.Rollback()
+		do(tx)
+		return tx.Commit()
+	}
+}
+
+// addTo adds n to each of keys.
+func addTo(tx Tx[string, int], n int, keys ...string) {
+	for _, key := range keys {
+		value, _ := tx.Get(key)
+		tx.Set(key, value+n)
+	}
 }
 
 func TestSleepingCommitter(t *testing.T) {
@@ -232,8 +224,13 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) {
 func TestReadersDoNotShieldSleeper(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.Announced, hooks.Drawn, hooks.Tentative, hooks.Validated} {
 		for name, overwrite := range map[string]func(m *Map[string, int]) error{
-			"Store":  func(m *Map[string, int]) error { m.Store("a", -1); return nil },
-			"Update": func(m *Map[string, int]) error { return incrementBy(m, -1, "a", "b") },
+			"Store": func(m *Map[string, int]) error { m.Store("a", -1); return nil },
+			"Update": func(m *Map[string, int]) error {
+				return m.Update(bg, nil, func(tx Tx[string, int]) error {
+					addTo(tx, -1, "a", "b")
+					return nil
+				})
+			},
 		} {
 			t.Run(p.String()+"/"+name, func(t *testing.T) {
 				m := newMap[string, int](t, nil)
@@ -259,17 +256,6 @@ func TestReadersDoNotShieldSleeper(t *testing.T) {
 			})
 		}
 	}
-}
-
-// incrementBy adds n to each of keys in one transaction.
-func incrementBy(m *Map[string, int], n int, keys ...string) error {
-	return m.Update(bg, nil, func(tx Tx[string, int]) error {
-		for _, key := range keys {
-			value, _ := tx.Get(key)
-			tx.Set(key, value+n)
-		}
-		return nil
-	})
 }
 
 // expect returns an error unless got is want.

@@ -263,12 +263,10 @@ func (st *txState) guarded(gen epoch.Gen, fn func() error) (err error) {
 }
 
 // finish ends the transaction gen, if it has not ended, and recycles the state.
-func (st *txState) finish(gen epoch.Gen) bool {
-	if !st.end(gen) {
-		return false
+func (st *txState) finish(gen epoch.Gen) {
+	if st.end(gen) {
+		st.recycle(gen)
 	}
-	st.recycle(gen)
-	return true
 }
 
 // recycle forgets the work of the transaction, keeping room for the next one, and puts the state

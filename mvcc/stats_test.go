@@ -133,8 +133,7 @@ func TestStatsBytes(t *testing.T) {
 // SkipTo, as after a restart with a journal, nor by the end of a table, a new index, or a commit
 // that a function of the user has left.
 func TestCommitsAreCommits(t *testing.T) {
-	db := NewDB(still())
-	defer db.Close()
+	db := newDB(t, still())
 	bad := false
 	m := NewOrderedTableFunc[int, int](db, "m", func(a, b int) int {
 		if bad {

@@ -349,8 +349,7 @@ func TestStrictValuesOfGoodPrograms(t *testing.T) {
 		}, name)
 		require.Empty(t, coreOf(m).shared.strict.stored.of, name)
 	}
-	db := NewDB(strictly)
-	defer db.Close()
+	db := newDB(t, strictly)
 	numbers, locks := NewTable[int, [2]int](db, "numbers", nil), NewTable[int, *sync.Mutex](db, "locks", nil)
 	numbers.Store(1, [2]int{})
 	locks.Store(1, new(sync.Mutex))

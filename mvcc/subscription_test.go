@@ -84,8 +84,7 @@ var errStop = errors.New("stop")
 // later; that of a table, or of some keys, gives its own changes.
 func TestWatchDB(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := NewDB(nil)
-		defer db.Close()
+		db := newDB(t, nil)
 		a := NewOrderedTable[int, int](db, "a", nil)
 		_, err := NewIndex(a, "tens", func(_, v int) []int { return []int{v / 10} }, nil)
 		require.NoError(t, err)

@@ -97,11 +97,10 @@ func (m *core) updateOnTrial(
 			break
 		}
 		over, err := m.attemptOnTrial(opts, made+1, always, run)
-		var conflict *ConflictError
 		switch {
 		case over:
 			return err
-		case !errors.As(err, &conflict): // the attempt could not conflict
+		case !errors.As(err, new(*ConflictError)): // the attempt could not conflict
 		case made+1 == attempts:
 			return err
 		case ctx.Err() != nil:
@@ -119,8 +118,7 @@ func (m *core) updateOnTrial(
 		own = err == nil
 		return err
 	})
-	var conflict *ConflictError
-	if own && errors.As(err, &conflict) {
+	if conflict, is := errors.AsType[*ConflictError](err); is && own {
 		conflict.Attempts += made
 	}
 	return err

@@ -14,8 +14,7 @@ import (
 // A step after the snapshot was closed, or the transaction has ended, panics, also if its key was
 // found before.
 func TestLoopOverClosed(t *testing.T) {
-	db := NewDB(nil)
-	t.Cleanup(db.Close)
+	db := newDB(t, nil)
 	table := NewTable[int, int](db, "table", nil)
 	ordered := NewOrderedTable[int, int](db, "ordered", nil)
 	ix, err := NewIndex(table, "all", func(int, int) []int { return []int{1} }, nil)

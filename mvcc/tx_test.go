@@ -3,6 +3,7 @@ package mvcc
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 
@@ -173,8 +174,7 @@ func TestCommitWithinAll(t *testing.T) {
 // The number of keys is a read like others: a commit that changes it is a conflict, and another one
 // is none.
 func TestTxLen(t *testing.T) {
-	db := NewDB(nil)
-	t.Cleanup(db.Close)
+	db := newDB(t, nil)
 	table := NewTable[int, int](db, "table", nil)
 	other := NewTable[int, int](db, "other", nil)
 	for name, c := range map[string]struct {
@@ -277,10 +277,7 @@ func TestOwnWritesFound(t *testing.T) {
 			}
 			for round := range 40 {
 				undone := round%2 == 1
-				before := map[int]int{}
-				for key, value := range want {
-					before[key] = value
-				}
+				before := maps.Clone(want)
 				err := tx.Savepoint(func() error {
 					for range 1 + rand.IntN(20) {
 						key := rand.IntN(1 + (keys-1)*round/40)

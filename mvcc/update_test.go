@@ -187,8 +187,7 @@ func leave(t *testing.T, f func()) {
 
 // A call that may be made once says so in the function of an Update, and blames no name.
 func TestOnceInUpdate(t *testing.T) {
-	db := NewDB(nil)
-	defer db.Close()
+	db := newDB(t, nil)
 	m := NewTable[int, int](db, "numbers", nil)
 	const again = "it is called in the function of an Update, which may run again"
 	inUpdates := func(call func()) {

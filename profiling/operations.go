@@ -130,14 +130,8 @@ func (o *operations) now() []opNow {
 
 func inSeconds(ns int64) float64 { return time.Duration(ns).Seconds() }
 
-// group returns the charts of the operations; those of an operation come once it is counted.
-func (o *operations) group() charts.Group {
-	return charts.Group{
-		Title: "Operations", Source: &charts.Source{Read: func() any { return o.read() }}, More: o.more,
-	}
-}
-
-// more returns the charts of the operations that are new.
+// more returns the charts of the operations that are new: those of an operation come once it is
+// counted.
 func (o *operations) more() (list []charts.Chart) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

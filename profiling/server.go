@@ -25,8 +25,7 @@ const minToken = 16
 
 // checkToken returns the fault of the token, nil if it has none.
 func (c *Config) checkToken() error {
-	token := c.Token
-	if n := utf8.RuneCountInString(token); n > 0 && n < minToken {
+	if n := utf8.RuneCountInString(c.Token); n > 0 && n < minToken {
 		return fmt.Errorf("profiling: a token of %d characters can be guessed; "+
 			"expected at least %d, at random", n, minToken)
 	}
@@ -35,16 +34,6 @@ func (c *Config) checkToken() error {
 
 // errClosing is the error of a capture that [Server.Close] cut off.
 var errClosing = errors.New("the server is closing")
-
-// Times after which the server gives up on a client. Captures and pages get
-// the time they take in addition.
-const (
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 10 * time.Second
-	writeTimeout      = time.Minute
-	idleTimeout       = time.Minute
-	maxHeaderBytes    = 64 << 10
-)
 
 // closeTimeout is how long Close waits for clients that do not read their answers. Tests
 // raise it.
@@ -100,12 +89,14 @@ func Start(cfg Config) (*Server, error) {
 	s.http = &http.Server{
 		Handler:                      s.Service,
 		DisableGeneralOptionsHandler: true,
-		ReadHeaderTimeout:            readHeaderTimeout,
-		ReadTimeout:                  readTimeout,
-		WriteTimeout:                 writeTimeout,
-		IdleTimeout:                  idleTimeout,
-		MaxHeaderBytes:               maxHeaderBytes,
-		BaseContext:                  func(net.Listener) context.Context { return ctx },
+		// The times after which the server gives up on a client. Captures and pages get the time
+		// they take in addition.
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
 		// Browsers open connections in advance, for which Shutdown would wait seconds. Here fresh
 		// is stored before ending is loaded; Close stores ending before it reads fresh.
 		ConnState: func(c net.Conn, state http.ConnState) {

@@ -48,7 +48,9 @@ func Handler(cfg Config) *Service {
 		groups = append(groups, workloadCharts(s.workload))
 	}
 	s.operations.slow = &s.slow
-	groups = append(groups, s.operations.group(), charts.Machine(), charts.Runtime())
+	groups = append(groups, charts.Group{Title: "Operations", More: s.operations.more,
+		Source: &charts.Source{Read: func() any { return s.operations.read() }}},
+		charts.Machine(), charts.Runtime())
 	for _, name := range slices.Sorted(maps.Keys(cfg.Maps)) {
 		draw := charts.Map
 		if isTable(name, cfg.Maps) {

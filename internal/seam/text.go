@@ -29,8 +29,8 @@ func printable(v reflect.Value, depth int, most *int) bool {
 	case reflect.Interface:
 		return printable(v.Elem(), depth+1, most)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if !printable(v.Field(i), depth+1, most) {
+		for _, field := range v.Fields() {
+			if !printable(field, depth+1, most) {
 				return false
 			}
 		}

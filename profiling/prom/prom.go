@@ -90,13 +90,9 @@ func (e *exporter) writeMaps(t *text) {
 			if f.Metric == "" || ofTables && !f.Table {
 				continue
 			}
-			kind := "gauge"
-			if f.Counter {
-				kind = "counter"
-			}
 			for _, name := range e.names {
 				if s, ok := stats[name]; ok && figures.OfTable(s) == ofTables {
-					t.head(prefix+f.Metric, kind, f.Help)
+					t.head(prefix+f.Metric, kindOf(f.Metric), f.Help)
 					t.value(prefix+f.Metric, f.Of(s), "map", labels[name], f.Label, f.Value)
 				}
 			}

@@ -48,8 +48,10 @@ func Handler(title string, shelf *results.Shelf) http.Handler {
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]web.Handler{
 		"/{$}":     p.index,
-		"/":        p.nothing,
 		"/compare": p.compare,
+		"/": func(_ http.ResponseWriter, r *http.Request) error {
+			return web.NotFound("nothing at %s", r.URL.Path)
+		},
 		"/{run}": func(w http.ResponseWriter, r *http.Request) error {
 			return web.Redirect(w, web.Path(r.PathValue("run"), ""))
 		},
@@ -71,10 +73,6 @@ func Handler(title string, shelf *results.Shelf) http.Handler {
 func toComparison(w http.ResponseWriter, r *http.Request) error {
 	both := url.Values{"old": {r.PathValue("base")}, "new": {r.PathValue("run")}}
 	return web.Redirect(w, "../../../../../compare?"+both.Encode())
-}
-
-func (p *pages) nothing(_ http.ResponseWriter, r *http.Request) error {
-	return web.NotFound("nothing at %s", r.URL.Path)
 }
 
 func (p *pages) frame(page, base string) web.Frame {

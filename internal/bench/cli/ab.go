@@ -35,10 +35,7 @@ type abCmd struct {
 // Run carries "mvccbench ab" out; the parser calls it.
 func (c *abCmd) Run(e *Env) (err error) {
 	sweep, err := c.sweep(e)
-	if err == nil {
-		err = c.check()
-	}
-	if err != nil {
+	if err = cmp.Or(err, c.check()); err != nil {
 		return err
 	}
 	a := &ab{cmd: c, env: e, sweep: sweep}

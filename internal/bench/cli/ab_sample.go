@@ -119,7 +119,10 @@ func (s *abSide) sample(ctx context.Context, a *ab, step bench.Step) (results.Sa
 			strings.Join(c.Args, " "), err)
 	}
 	if len(s.run.Samples) == 0 {
-		s.run.Header = a.header(r.Header)
+		h := r.Header // with the command line, seed and count of the comparison
+		h.Args, h.Notes = a.env.args, []string{"samples taken in turns with another program"}
+		h.Seed, h.Count = a.sweep.Seed, a.sweep.Count
+		s.run.Header = h
 	}
 	sample := r.Samples[0]
 	if err := s.readProfiles(r.Profiles); err != nil {
@@ -129,12 +132,4 @@ func (s *abSide) sample(ctx context.Context, a *ab, step bench.Step) (results.Sa
 	title, _, _ := strings.Cut(step.Config.Name(), "/engine=")
 	sample.Title, sample.Index = title, step.Config.Sample
 	return sample, nil
-}
-
-// header returns the header of the record of a side: that of its first sample, with the command
-// line, seed and count of the comparison.
-func (a *ab) header(h results.Header) results.Header {
-	h.Args, h.Notes = a.env.args, []string{"samples taken in turns with another program"}
-	h.Seed, h.Count = a.sweep.Seed, a.sweep.Count
-	return h
 }

@@ -117,7 +117,10 @@ func run(e *Env) (code int) {
 			code = int(c)
 		}
 	}()
-	err := parseAndRun(e)
+	ctx, err := e.parse()
+	if err == nil {
+		err = ctx.Run(e)
+	}
 	code = exitCode(err)
 	switch {
 	case err == nil, code == ExitInterrupted: // the run has said so itself
@@ -130,17 +133,13 @@ func run(e *Env) (code int) {
 }
 
 func exitCode(err error) int {
-	var usage usageError
-	var parse *kong.ParseError
-	var violated *bench.Violation
-	var unsound *soak.Error
 	var side *sideError
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.As(err, &usage), errors.As(err, &parse):
+	case errors.As(err, new(usageError)), errors.As(err, new(*kong.ParseError)):
 		return ExitUsage
-	case errors.As(err, &violated), errors.As(err, &unsound),
+	case errors.As(err, new(*bench.Violation)), errors.As(err, new(*soak.Error)),
 		errors.As(err, &side) && side.code == ExitViolated:
 		return ExitViolated
 	case errors.Is(err, context.Canceled):
@@ -151,14 +150,6 @@ func exitCode(err error) int {
 		return ExitCannotTell
 	}
 	return ExitFailed
-}
-
-func parseAndRun(e *Env) error {
-	ctx, err := e.parse()
-	if err != nil {
-		return err
-	}
-	return ctx.Run(e)
 }
 
 // parse returns the command that the arguments name, with its flags set.
@@ -173,7 +164,9 @@ func (e *Env) parse() (*kong.Context, error) {
 		kong.ValueFormatter(withDefault),
 		vars(e.Program),
 	}
-	options = append(options, numberFlags()...)
+	for _, kind := range []reflect.Kind{reflect.Int, reflect.Uint64, reflect.Float64} {
+		options = append(options, kong.KindMapper(kind, kong.MapperFunc(decodeNumber)))
+	}
 	parser, err := kong.New(&cmd, options...)
 	if err != nil {
 		return nil, err

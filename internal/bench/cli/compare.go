@@ -158,16 +158,6 @@ func (c *comparisonFlags) judge(e *Env, j *results.Judgement, once bool) error {
 	return nil
 }
 
-// tally says how many rows of a table have become better and worse.
-func tally(t *results.Table) string {
-	n := t.Tally()
-	if n.Improved+n.Worse == 0 {
-		return "no significant difference"
-	}
-	return fmt.Sprintf("%d better, %d worse, %d neither", n.Improved, n.Worse,
-		n.Rows-n.Improved-n.Worse)
-}
-
 // compareText writes the changes in short, and then a table for each of units, or for each unit if
 // units is nil.
 func compareText(w io.Writer, c *results.Comparison, units []string) error {
@@ -176,10 +166,13 @@ func compareText(w io.Writer, c *results.Comparison, units []string) error {
 	for _, t := range c.Changed() {
 		switch n := t.Tally(); {
 		case t.Better == "":
-		case units != nil && n.Improved+n.Worse == 0:
+		case n.Improved+n.Worse > 0:
+			fmt.Fprintf(&b, "%s: %d better, %d worse, %d neither\n", t.Unit, n.Improved, n.Worse,
+				n.Rows-n.Improved-n.Worse)
+		case units != nil:
 			same = append(same, t.Unit)
 		default:
-			fmt.Fprintf(&b, "%s: %s\n", t.Unit, tally(t))
+			fmt.Fprintf(&b, "%s: no significant difference\n", t.Unit)
 		}
 	}
 	if len(same) > 0 {

@@ -306,12 +306,6 @@ func limits(flag string, texts []string, paced bool) ([]results.Limit, error) {
 	return list, nil
 }
 
-// thresholds returns the limits of --threshold.
-func (c *runCmd) thresholds(s bench.Sweep) ([]results.Limit, error) {
-	paced := len(s.Rates) > 0 && !slices.Contains(s.Rates, 0) // all of them
-	return limits("--threshold", c.Threshold, paced || len(c.FindRate) > 0)
-}
-
 // judge says which limits a run that is over has missed, and returns an error if it has.
 func (r *runner) judge(cells []*results.Cell) error {
 	missed, open, all := 0, 0, 0

@@ -122,19 +122,10 @@ func parseNumber(text string) (float64, error) {
 	return v * by, nil
 }
 
-// numberFlags make all flags that are numbers, whole or not, take both 1e6 and 1k.
-func numberFlags() []kong.Option {
-	var list []kong.Option
-	for _, kind := range []reflect.Kind{reflect.Int, reflect.Uint64, reflect.Float64} {
-		list = append(list, kong.KindMapper(kind, kong.MapperFunc(decodeNumber)))
-	}
-	return list
-}
-
 // exact is the bound up to which every whole number is a float64.
 const exact = 1 << 53
 
-// decodeNumber sets a flag that is a number.
+// decodeNumber sets a flag that is a number, whole or not: 1e6 and 1k are numbers too.
 func decodeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 	kind := strings.TrimRight(target.Kind().String(), "64")
 	expects := map[string]string{"int": "a whole number", "uint": "a whole number of 0 or more",

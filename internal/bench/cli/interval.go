@@ -93,20 +93,7 @@ func (w *watcher) begin(h results.Header, several bool, every time.Duration) {
 		w.log = results.NewHistogramLog(w.file, time.Now(), fmt.Sprintf("%s, ns: %s", kind, h.Program))
 	}
 	w.tags, w.stop = several, make(chan struct{})
-	w.done.Go(func() {
-		t := time.NewTicker(every)
-		defer t.Stop()
-		for {
-			select {
-			case <-w.stop:
-				return
-			case <-t.C:
-				w.mu.Lock()
-				w.read(0)
-				w.mu.Unlock()
-			}
-		}
-	})
+	w.done.Go(func() { ticks(every, w.stop, &w.mu, func() { w.read(0) }) })
 }
 
 // read keeps the operations of the trial since the last reading, but not those of a warm-up. took

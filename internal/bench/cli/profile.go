@@ -129,20 +129,15 @@ func (p *profiler) Done(step bench.Step, m bench.Measurement) error {
 	return nil
 }
 
-// running says that the map for c has been filled, and that t knows its figures.
+// running says that the map for c has been filled, and that t knows its figures. The service gets
+// the times of the operations, to explain the slow ones if that is wanted, now or later.
 func (p *profiler) running(t *bench.Trial, c bench.Config) {
-	p.watch(t, c)
+	t.Watch(p.server.Op(operationName(c)).Watch)
 	p.runs(t, operationName(c))
 }
 
 // stopped says that there is no map any more.
 func (p *profiler) stopped() { p.runs(nil, "") }
-
-// instrumented reports whether something that makes results worthless was in use at any time after
-// since.
-func (p *profiler) instrumented(since time.Time) bool {
-	return p != nil && p.server.Instrumented(since)
-}
 
 // close ends the service, if there is one. Nothing depends on it any more.
 func (p *profiler) close() {
@@ -311,19 +306,4 @@ func (f slowFlags) config() (*profiling.SlowConfig, error) {
 	}
 	return nil, usagef("--slow: expected a percentile above 0 and below 100, such as 99.9, or a "+
 		"time above 0, such as 2ms, not %q", f.Slow)
-}
-
-// latencySample returns the value of --latency-sample: every operation, if slow
-// ones are wanted and the flag does not say otherwise.
-func (f slowFlags) latencySample(flag int) int {
-	if f.Slow != "" && flag == 0 {
-		return 1
-	}
-	return flag
-}
-
-// watch passes the times of the operations of t to the service, so that it can explain the slow
-// ones if that is wanted, now or later.
-func (p *profiler) watch(t *bench.Trial, c bench.Config) {
-	t.Watch(p.server.Op(operationName(c)).Watch)
 }

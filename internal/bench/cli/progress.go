@@ -57,21 +57,24 @@ func newProgress(w io.Writer, interval time.Duration) *progress {
 	if p.terminal {
 		onScreen.Store(p)
 	}
-	p.done.Go(func() {
-		t := time.NewTicker(interval)
-		defer t.Stop()
-		for {
-			select {
-			case <-p.stop:
-				return
-			case <-t.C:
-				p.mu.Lock()
-				p.show()
-				p.mu.Unlock()
-			}
-		}
-	})
+	p.done.Go(func() { ticks(interval, p.stop, &p.mu, p.show) })
 	return p
+}
+
+// ticks calls f with mu held, once in an interval, until stop is closed.
+func ticks(interval time.Duration, stop <-chan struct{}, mu *sync.Mutex, f func()) {
+	t := time.NewTicker(interval)
+	defer t.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-t.C:
+			mu.Lock()
+			f()
+			mu.Unlock()
+		}
+	}
 }
 
 // set changes the function that returns the line; it is called with p.mu held.

@@ -19,7 +19,8 @@ func (c *runCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
-	thresholds, err := c.thresholds(sweep)
+	paced := len(sweep.Rates) > 0 && !slices.Contains(sweep.Rates, 0) // all of them
+	thresholds, err := limits("--threshold", c.Threshold, paced || len(c.FindRate) > 0)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,8 @@ func (c *runCmd) Run(e *Env) error {
 	if profiles != nil {
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
-	out.subject = subject(sweep.Engines)
+	i := slices.IndexFunc(sweep.Engines, func(e bench.EngineSpec) bool { return e.Reclaims })
+	out.subject = sweep.Engines[max(i, 0)].Name // the map, if it is among them
 	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, kept: samples, out: out,
 		thresholds: thresholds, finding: finding, watch: watch}
 	return r.run()
@@ -142,12 +144,11 @@ func (r *runner) run() error {
 // outcomeOf returns the outcome of a run that stopped with err after some of its samples.
 func outcomeOf(err error, done, of int) results.Outcome {
 	o := results.Outcome{Kind: results.Failed, Done: done, Of: of}
-	var violation *bench.Violation
 	switch {
 	case err == nil:
 		o.Kind = results.Complete
 		return o
-	case errors.As(err, &violation):
+	case errors.As(err, new(*bench.Violation)):
 		o.Kind = results.Violated
 	case errors.Is(err, context.Canceled):
 		o.Kind = results.Interrupted
@@ -225,7 +226,7 @@ func (r *runner) Done(step bench.Step, m bench.Measurement) error {
 		r.progress.note("%s: saturated: %.1f %% of the operations that were due, %d left at the end",
 			stepName(step), 100*part, m.Backlog)
 	}
-	if r.profiles.instrumented(r.out.run.Header.Started) {
+	if r.profiles != nil && r.profiles.server.Instrumented(r.out.run.Header.Started) {
 		r.out.instrument("an execution trace was taken meanwhile")
 	}
 	if err := r.out.sample(step.Config, m); err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/bench/results"
 )
 
@@ -17,12 +16,6 @@ func decisive(cells []*results.Cell) []string {
 		return []string{results.ResponsePrefix + "p99-ns", "achieved-%", "audits/s"}
 	}
 	return []string{"ops/s", "p99-ns", "audits/s"}
-}
-
-// subject returns the engine with which the others are compared: the map, if it is among them.
-func subject(engines []bench.EngineSpec) string {
-	i := slices.IndexFunc(engines, func(e bench.EngineSpec) bool { return e.Reclaims })
-	return engines[max(i, 0)].Name
 }
 
 // noisyMeans explains a noisy sample.

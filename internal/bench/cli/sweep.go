@@ -17,7 +17,9 @@ import (
 // sweep returns the sweep of the flags, and checks the flags that are no part of it, too.
 func (c *runCmd) sweep(e *Env) (bench.Sweep, error) {
 	flags := c.sweepFlags
-	flags.LatencySample = c.slowFlags.latencySample(c.LatencySample)
+	if c.Slow != "" && c.LatencySample == 0 {
+		flags.LatencySample = 1 // every operation is timed
+	}
 	if len(c.FindRate) > 0 {
 		flags.Rate = []float64{findsRate}
 	}

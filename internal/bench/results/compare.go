@@ -132,13 +132,10 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 }
 
 // onlyIn returns those of names that are not among others.
-func onlyIn(names, others []string) (rest []string) {
-	for _, name := range names {
-		if !slices.Contains(others, name) {
-			rest = append(rest, name)
-		}
-	}
-	return rest
+func onlyIn(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.Contains(others, name)
+	})
 }
 
 func instrumentation(s *Source) string {
@@ -201,9 +198,7 @@ func collect(s *Source, but []label) *collected {
 		for _, v := range r.Values {
 			// The reader leaves the unit of a zero as it was.
 			_, unit := benchunit.Tidy(1, v.Unit)
-			if !slices.Contains(c.units, unit) {
-				c.units = append(c.units, unit)
-			}
+			c.units = appendNew(c.units, unit)
 			f := c.values[name][unit]
 			f.values, f.at = append(f.values, v.Value), append(f.at, count[name])
 			c.values[name][unit] = f
@@ -216,12 +211,9 @@ func collect(s *Source, but []label) *collected {
 // wanted returns the units to compare: those that are asked for, or all that both
 // sides have.
 func wanted(asked, x, y []string) ([]string, error) {
-	var both []string
-	for _, unit := range x {
-		if slices.Contains(y, unit) {
-			both = append(both, unit)
-		}
-	}
+	both := slices.DeleteFunc(slices.Clone(x), func(unit string) bool {
+		return !slices.Contains(y, unit)
+	})
 	var order []string
 	if slices.Contains(both, achieved) { // causes come after their results
 		order = slices.Clone(pacedHeadline)
@@ -241,9 +233,7 @@ func wanted(asked, x, y []string) ([]string, error) {
 		if !slices.Contains(both, tidy) {
 			return nil, fmt.Errorf("%w %q; both sides have %s", ErrUnit, unit, strings.Join(both, ", "))
 		}
-		if !slices.Contains(list, tidy) {
-			list = append(list, tidy)
-		}
+		list = appendNew(list, tidy)
 	}
 	return list, nil
 }

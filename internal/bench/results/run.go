@@ -315,7 +315,7 @@ func ThisMachine() Machine {
 		Go:         runtime.Version(),
 		GOOS:       runtime.GOOS,
 		GOARCH:     runtime.GOARCH,
-		CPU:        cpuName(),
+		CPU:        procField("/proc/cpuinfo", "model name"),
 		CPUs:       runtime.NumCPU(),
 		GOMAXPROCS: runtime.GOMAXPROCS(0),
 	}
@@ -329,9 +329,6 @@ func ThisMachine() Machine {
 	}
 	return m
 }
-
-// cpuName returns the processor's name as the system gives it, or "".
-func cpuName() string { return procField("/proc/cpuinfo", "model name") }
 
 // Memory returns how many bytes of memory the machine has, 0 if it does not tell.
 func Memory() float64 {

@@ -152,12 +152,8 @@ func parseBench(label string, b []byte) (*Source, error) {
 // all their values, separated by commas.
 func (s *Source) config(key string) string {
 	var values []string
-	seen := map[string]bool{}
 	for _, r := range s.Results {
-		if v := r.GetConfig(key); !seen[v] {
-			seen[v] = true
-			values = append(values, v)
-		}
+		values = appendNew(values, r.GetConfig(key))
 	}
 	return strings.Join(values, ", ")
 }

@@ -63,9 +63,7 @@ func (s Shape) String() string {
 	if s.IsZero() {
 		return ""
 	}
-	var b strings.Builder
-	s.write(&b, 0, nil)
-	return b.String()
+	return s.from(0)
 }
 
 func (s Shape) write(b *strings.Builder, at int, in []int) {
@@ -137,8 +135,7 @@ func (b *shaper) add(t reflect.Type) int {
 	case EncodesItself(t, b.codec):
 		n.Kind = t.String()
 	case t.Kind() == reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
+		for f := range t.Fields() {
 			if name := FieldName(f, b.codec); SeenByCodec(f) && name != "" {
 				n.Fields = append(n.Fields, name)
 				n.Of = append(n.Of, b.add(f.Type))

@@ -99,17 +99,7 @@ func (p *parser) define(id int64) {
 func (p *parser) part(t *wireType, field int) bool {
 	switch {
 	case field == 1:
-		p.structure(func(field int) bool {
-			switch field {
-			case 1:
-				t.name = string(p.bytes())
-			case 2:
-				p.int() // its number once more
-			default:
-				return false
-			}
-			return true
-		})
+		t.name = p.field().name // and its number once more
 	case field == 2 && t.kind == structure:
 		for n := p.uint(); n > 0 && p.err == nil; n-- {
 			t.fields = append(t.fields, p.field())
@@ -126,7 +116,7 @@ func (p *parser) part(t *wireType, field int) bool {
 	return true
 }
 
-// field reads the description of a field.
+// field reads the description of a field, or the name and number of a type, which look alike.
 func (p *parser) field() (f wireField) {
 	p.structure(func(field int) bool {
 		switch field {

@@ -75,7 +75,8 @@ func work(kind Kind, stack []Frame) (sure bool, loop string) {
 		if pkg := packageOf(f.Func); !isBetween(f.Func, pkg) {
 			functions++
 			loop = f.Func
-			sure = sure && isLibrary(pkg)
+			name, ours := strings.CutPrefix(pkg, strings.TrimSuffix(ownPackage, "profiling"))
+			sure = sure && ours && slices.Contains(library, name)
 		}
 	}
 	if functions != 1 || kind == Network || kind == Syscall {
@@ -91,9 +92,3 @@ func accepts(stack []Frame) bool {
 
 // library has the packages of this library that have goroutines, after its path.
 var library = []string{"mvcc", "gc", "durable", "etcd", "internal/engine/favour", "internal/debug/goid"}
-
-// isLibrary reports whether a package is one of them.
-func isLibrary(pkg string) bool {
-	name, ok := strings.CutPrefix(pkg, strings.TrimSuffix(ownPackage, "profiling"))
-	return ok && slices.Contains(library, name)
-}

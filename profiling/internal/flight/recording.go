@@ -223,15 +223,15 @@ func (s *Recording) State() State {
 	if s.failed != nil {
 		st.Failed = s.failed.Error()
 	}
+	of := s.last
 	if f := s.flight; f != nil {
 		st.Rule = s.cfg.rule()
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.tails.add(time.Now(), nil)
-		st.outcome(f.outcome)
-	} else {
-		st.outcome(s.last)
+		of = f.outcome
 	}
+	st.Lost, st.Problem, st.Tails = of.lost, of.problem, of.tails.sum()
 	for _, name := range slices.Sorted(maps.Keys(s.ops)) {
 		o := OpState{Name: s.ops[name].name}
 		if r := s.ops[name].rec.Load(); r != nil {
@@ -249,10 +249,6 @@ func (s *Recording) State() State {
 		return cmp.Compare(b.Excess, a.Excess)
 	})
 	return st
-}
-
-func (st *State) outcome(o outcome) {
-	st.Lost, st.Problem, st.Tails = o.lost, o.problem, o.tails.sum()
 }
 
 // Of drops the operations of other names from st.

@@ -248,6 +248,3 @@ func (u *update) settle(g *gathered, attempts int) {
 
 // Category marks notes in an execution trace: attempts, lost ones, and a sentence about them.
 const Category = "lost attempts"
-
-// bitsOf names a key that is not shown.
-func bitsOf(hash uint64) string { return fmt.Sprintf("#%08x", uint32(hash)) }

@@ -164,7 +164,7 @@ func shares(of map[string]int, all int) (list []Share) {
 // name names the key: by a hash unless it is to be shown.
 func (l *loss) name(show bool) string {
 	if !show {
-		return bitsOf(l.hash)
+		return fmt.Sprintf("#%08x", uint32(l.hash))
 	}
 	text := fmt.Sprintf("%v", l.key)
 	if len(text) > 80 {

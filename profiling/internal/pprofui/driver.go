@@ -41,7 +41,7 @@ func handlersOf(p, base *profile.Profile) (handlers map[string]http.Handler, err
 	}
 	err = withConfigDir(func() error {
 		return driver.PProf(&driver.Options{
-			Flagset: newFlags(append(args, "capture")...),
+			Flagset: flags{flag.NewFlagSet("pprof", flag.ContinueOnError), append(args, "capture")},
 			Fetch:   fetched{p, base},
 			Sym:     noSymbolizer{},
 			Obj:     noObjTool{},
@@ -134,10 +134,6 @@ func (silentUI) SetAutoComplete(func(string) string) {}
 type flags struct {
 	*flag.FlagSet
 	args []string
-}
-
-func newFlags(args ...string) flags {
-	return flags{flag.NewFlagSet("pprof", flag.ContinueOnError), args}
 }
 
 func (f flags) StringList(name, _, usage string) *[]*string {

@@ -9,6 +9,7 @@ package wall
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -121,9 +122,7 @@ func (s *Sampler) Profile(
 			ran += d
 		}
 		added := add(kind, frames, sample.Value[0], d)
-		for name, values := range sample.Label {
-			added.Label[name] = values
-		}
+		maps.Copy(added.Label, sample.Label)
 	}
 
 	type seen struct {
