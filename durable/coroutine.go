@@ -10,8 +10,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/goid"
 )
 
-// A coroutine waits without a place in the program's block profile: a goroutine that ends then
-// runs it in between. Its methods Await and call are for the coroutine itself.
+// A coroutine works as a goroutine does, but its waits are not in the program's block profile: to
+// wait, it switches back to the goroutine that runs it, which ends then. Resume starts another one.
+// Only the coroutine itself calls Await and call.
 type coroutine struct {
 	body  func()
 	next  func() (struct{}, bool)
@@ -21,7 +22,7 @@ type coroutine struct {
 	// at its condition. While it is 0 the coroutine waits, or has ended.
 	resumes atomic.Int64
 	bubbled bool        // the coroutine is in a bubble of testing/synctest
-	look    *time.Timer // has the coroutine look now and then, see Resume
+	look    *time.Timer // resumes a coroutine that is in no bubble now and then, see Resume
 }
 
 // lookPause is the time after which a coroutine outside a bubble looks again.
@@ -57,7 +58,7 @@ func (c *coroutine) run() {
 				defer c.look.Stop()
 			}
 			defer func() {
-				if p := recover(); p != nil { // which the runtime reports of the goroutine of run
+				if p := recover(); p != nil { // the crash shows the stack of run, not this one
 					panic(fmt.Sprintf("%v\n\n%s", p, debug.Stack()))
 				}
 			}()
