@@ -10,9 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/goid"
 )
 
-// A coroutine works as a goroutine does, but its waits are not in the program's block profile: to
-// wait, it switches back to the goroutine that runs it, which ends then. Resume starts another one.
-// Only the coroutine itself calls Await and call.
+// A coroutine is a goroutine whose waits are not in the program's block profile: it switches back to
+// the goroutine that runs it, which ends then. Only the coroutine itself calls Await and call.
 type coroutine struct {
 	body  func()
 	next  func() (struct{}, bool)
